@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Contract`: a checked contract with its tables expanded to the policy's joint order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from sim2real_ros.contract.schema import Action, ContractFile, Observation, State
+from sim2real_ros.document import parse_yaml, validate
+from sim2real_ros.errors import DocumentError
+from sim2real_ros.joints import by_name
+from sim2real_ros.signals import Gains
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What a policy needs and gives. Arrays are (n,) in the policy's joint order."""
+
+    file: ContractFile
+    source: str  # where it was read, for messages
+    model_path: Path | None  # None when it came over the wire
+    joints: tuple[str, ...]
+    default_position: np.ndarray  # rad
+    gains: Gains
+    id: str  # 12 hex digits; changes with any field and with the weights
+
+    @property
+    def period_s(self) -> float:
+        """Policy period in s."""
+        return 1.0 / self.file.rate_hz
+
+    @property
+    def observations(self) -> dict[str, Observation]:
+        """Input tensors made of observation terms, by tensor name."""
+        return {name: part for name, part in self.file.inputs.items() if isinstance(part, Observation)}
+
+    @property
+    def states(self) -> dict[str, State]:
+        """Recurrent input tensors, by tensor name."""
+        return {name: part for name, part in self.file.inputs.items() if isinstance(part, State)}
+
+    def action_joints(self, action: Action) -> tuple[str, ...]:
+        """Return the joints that an output drives, in the output's order."""
+        return tuple(action.joints) if action.joints is not None else self.joints
+
+    @property
+    def action_width(self) -> int:
+        """Length of all the actions side by side, in the order of `outputs`."""
+        return sum(len(self.action_joints(action)) for action in self.file.outputs.values())
+
+    def to_json(self) -> str:
+        """Return the contract as canonical JSON, the form that travels between nodes and in ONNX metadata."""
+        return _canonical(self.file)
+
+    @staticmethod
+    def from_json(text: str, source: str) -> Contract:
+        """Read a contract that another process sent.
+
+        Raises:
+            DocumentError: it has faults; all are listed.
+        """
+        return resolve(validate(ContractFile, parse_yaml(text, source), source), source, None)
+
+
+def _canonical(file: ContractFile) -> str:
+    return json.dumps(file.model_dump(mode='json', by_alias=True, exclude_none=False), sort_keys=True, separators=(',', ':'))
+
+
+def resolve(file: ContractFile, source: str, model_path: Path | None) -> Contract:
+    """Expand a contract's tables and check what one field says against another.
+
+    Raises:
+        DocumentError: it has faults; all are listed.
+    """
+    faults: list[str] = []
+    joints = tuple(file.joints)
+    for name, count in Counter(joints).items():
+        if count > 1:
+            faults.append(f'joints: {name} occurs {count} times')
+    default_position = by_name(file.default_position, joints, faults, 'default_position')
+    stiffness = by_name(file.stiffness, joints, faults, 'stiffness')
+    damping = by_name(file.damping, joints, faults, 'damping')
+    _check_actions(file, joints, stiffness, faults)
+    _check_inputs(file, faults)
+    if faults:
+        raise DocumentError(source, faults)
+    identity = hashlib.sha256(_canonical(file).encode()).hexdigest()[:12]
+    return Contract(file, source, model_path, joints, default_position, Gains(stiffness, damping), identity)
+
+
+def _check_actions(file: ContractFile, joints: tuple[str, ...], stiffness: np.ndarray, faults: list[str]) -> None:
+    driven: Counter[str] = Counter()
+    for name, action in file.outputs.items():
+        own = action.joints if action.joints is not None else list(joints)
+        where = f'outputs.{name}'
+        unknown = [joint for joint in own if joint not in joints]
+        if unknown:
+            faults.append(f'{where}.joints: {", ".join(unknown)} not among the contract\'s joints {", ".join(joints)}')
+        driven.update(own)
+        if isinstance(action.scale, dict):
+            by_name(action.scale, own, faults, f'{where}.scale')
+        stiff = [j for j in own if j in joints and stiffness[joints.index(j)] > 0]
+        if action.type != 'joint_position' and stiff:
+            faults.append(f'{where}: a {action.type} action needs stiffness 0 on its joints, not so on {", ".join(stiff)}')
+    for joint, count in driven.items():
+        if count > 1:
+            faults.append(f'outputs: {joint} is driven by {count} actions')
+    idle = [joint for joint in joints if joint not in driven]
+    if idle:
+        faults.append(f'outputs: no action drives {", ".join(idle)}')
+
+
+def _check_inputs(file: ContractFile, faults: list[str]) -> None:
+    observations = {name: part for name, part in file.inputs.items() if isinstance(part, Observation)}
+    if not observations:
+        faults.append('inputs: none of them is made of observation terms')
+    used = {use.term for part in observations.values() for use in part.terms}
+    if 'velocity_command' in used and file.commands.velocity is None:
+        faults.append('commands.velocity: is missing, but the term velocity_command is used')
+    if 'phase' in used and file.phase is None:
+        faults.append('phase: is missing, but the term phase is used')
+    if file.phase is not None and file.phase.stop_at_zero_command and file.commands.velocity is None:
+        faults.append('phase.stop_at_zero_command: there is no velocity command to be zero')

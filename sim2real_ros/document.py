@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""YAML files checked against a pydantic schema, every fault in one message."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sim2real_ros.errors import DocumentError, NotFoundError
+
+
+class Section(BaseModel):
+    """Base of every part of a document: unknown keys are refused, numbers must be finite, nothing is guessed."""
+
+    model_config = ConfigDict(extra='forbid', frozen=True, allow_inf_nan=False, protected_namespaces=())
+
+
+Document = TypeVar('Document', bound=Section)
+
+
+def read_yaml(path: Path) -> Any:
+    """Read a YAML file with the safe loader.
+
+    Raises:
+        NotFoundError: the file does not exist or cannot be read.
+        DocumentError: it is not YAML, or not text.
+    """
+    try:
+        text = path.read_text(encoding='utf-8')
+    except UnicodeDecodeError:
+        raise DocumentError(str(path), ['this is not a text file; a YAML file is expected here']) from None
+    except OSError as error:
+        raise NotFoundError(f'cannot read {path}: {error.strerror}') from None
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """Parse YAML text; `source` names it in errors."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise DocumentError(source, [f'not valid YAML: {" ".join(str(error).split())}']) from None
+
+
+def validate(schema: type[Document], data: Any, source: str) -> Document:
+    """Check parsed YAML against a schema.
+
+    Raises:
+        DocumentError: with one line per fault, each with its path in the file.
+    """
+    if not isinstance(data, dict):
+        raise DocumentError(source, [f'a mapping with the keys {", ".join(schema.model_fields)} is expected'])
+    try:
+        return schema.model_validate(data)
+    except ValidationError as error:
+        raise DocumentError(source, [_fault(item, schema) for item in error.errors()]) from None
+
+
+def _fault(item: Any, schema: type[BaseModel]) -> str:
+    path = '.'.join(str(part) for part in item['loc']) or 'document'
+    kind, message = item['type'], item['msg']
+    if kind == 'missing':
+        message = 'is missing; it has no default'
+    elif kind == 'extra_forbidden':
+        message = 'is not a known key'
+        if len(item['loc']) == 1:
+            message += f'; known keys are {", ".join(schema.model_fields)}'
+    else:
+        given = item.get('input')
+        message = message.removeprefix('Value error, ')
+        if isinstance(given, (str, int, float, bool)):
+            message += f' (got {given!r})'
+    return f'{path}: {message}'

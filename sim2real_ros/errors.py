@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user can get wrong, one class per kind of mistake.
+
+Every message says what is wrong, where, and what to do. Command-line tools and nodes print it as it is; a traceback
+is for our own mistakes only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class Sim2RealError(Exception):
+    """Base of every error that a user can cause and mend."""
+
+
+class DocumentError(Sim2RealError):
+    """A YAML document (robot or contract) has faults; all of them are listed, each with its path in the file.
+
+    Attributes:
+        source: the file, as shown to the user.
+        faults: one line per fault, `path.in.the.file: what is wrong`.
+    """
+
+    def __init__(self, source: str, faults: Sequence[str]) -> None:
+        self.source = source
+        self.faults = list(faults)
+        count = '1 fault' if len(self.faults) == 1 else f'{len(self.faults)} faults'
+        super().__init__(f'{source}: {count}\n' + '\n'.join(f'  - {fault}' for fault in self.faults))
+
+
+class NotFoundError(Sim2RealError):
+    """A name (robot, policy, term, file) does not exist; the message lists those that do."""
+
+
+class JointError(Sim2RealError):
+    """Two sets of joint names that must agree do not.
+
+    Attributes:
+        missing: names that are needed but not there.
+        extra: names that are there but not needed.
+        duplicate: names that occur more than once.
+    """
+
+    def __init__(self, message: str, missing: Sequence[str] = (), extra: Sequence[str] = (), duplicate: Sequence[str] = ()):
+        self.missing, self.extra, self.duplicate = list(missing), list(extra), list(duplicate)
+        super().__init__(message)
+
+
+class ModelFileError(Sim2RealError):
+    """The ONNX file cannot be read: missing, truncated, a Git-LFS pointer, without its data file."""
+
+
+class NetworkError(Sim2RealError):
+    """The network does not fit its contract (names, widths, types) or computes non-finite numbers."""
+
+
+class DependencyError(Sim2RealError):
+    """An optional package is needed for what was asked; the message says how to install it."""
+
+
+class RunError(Sim2RealError):
+    """A process of the running stack failed or did not answer in time."""

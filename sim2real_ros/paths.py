@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the package's own data (config, policies, urdf, launch) lies: source checkout, `pip install` or colcon.
+
+The ROS wheels from PyPI do not set AMENT_PREFIX_PATH, so the ament index is the last place to ask, not the first.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from sim2real_ros.errors import NotFoundError
+
+PACKAGE = 'sim2real_ros'
+
+
+def share_directory() -> Path:
+    """Return the folder that holds config/, policies/, urdf/ and launch/.
+
+    Raises:
+        NotFoundError: the package is installed without its data.
+    """
+    module = Path(__file__).resolve()
+    # <prefix>/lib/python3.x/site-packages/sim2real_ros/paths.py: the prefix is where share/ is, with venv and colcon alike
+    candidates = [module.parents[1]]
+    candidates += [parent / 'share' / PACKAGE for parent in module.parents[2:6]]
+    candidates += [Path(sys.prefix) / 'share' / PACKAGE]
+    candidates += [
+        Path(prefix) / 'share' / PACKAGE for prefix in os.environ.get('AMENT_PREFIX_PATH', '').split(os.pathsep) if prefix
+    ]
+    for candidate in candidates:
+        if (candidate / 'config' / 'robots').is_dir() and (candidate / 'urdf').is_dir():
+            return candidate
+    raise NotFoundError(
+        f'the data files of {PACKAGE} (config/, urdf/, policies/) are not beside the package; looked in '
+        f'{", ".join(str(c) for c in candidates)}. Install it again with pip or colcon.'
+    )
+
+
+def find_robot(robot: str) -> Path:
+    """Return the robot file of a shipped robot name (`go2`) or of a path to a YAML file."""
+    return _find(robot, share_directory() / 'config' / 'robots', '{}.yaml', 'robot')
+
+
+def find_policy(policy: str) -> Path:
+    """Return the file of a shipped policy name (`go2_velocity`), a policy folder, a .yaml or an .onnx file."""
+    path = _find(policy, share_directory() / 'policies', '{}', 'policy')
+    if not path.is_dir():
+        return path
+    for candidate in (path / 'policy.yaml', path / 'policy.onnx'):
+        if candidate.is_file():
+            return candidate
+    raise NotFoundError(f'policy folder {path} holds neither policy.yaml nor policy.onnx')
+
+
+def _find(name: str, folder: Path, pattern: str, kind: str) -> Path:
+    if not name:
+        raise NotFoundError(f'no {kind} given; shipped: {_names(folder)}')
+    for candidate in (Path(name).expanduser(), folder / pattern.format(name)):
+        if candidate.exists():
+            return candidate.resolve()
+    raise NotFoundError(f'{kind} "{name}" is neither a path nor one of the shipped ones: {_names(folder)}')
+
+
+def _names(folder: Path) -> str:
+    return ', '.join(sorted(p.stem for p in folder.iterdir() if not p.name.startswith('.'))) if folder.is_dir() else 'none'

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Golden vectors: inputs and outputs recorded by the trainer, computed again on the machine that runs the policy.
+
+`golden.npz` holds `in__<input>` (k, width) and `out__<output>` (k, width). A wrong file, a broken runtime or a
+processor that rounds badly shows here, before a motor turns.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+
+import numpy as np
+
+from sim2real_ros.contract.contract import Contract
+from sim2real_ros.errors import ModelFileError, NetworkError
+from sim2real_ros.policy.network import Network
+
+TOLERANCE = 1e-3  # on an action of order 1; float32 kernels of two machines differ by less than 1e-5
+
+
+def check_golden(contract: Contract, widths: Mapping[str, int]) -> float | None:
+    """Compare the network with its golden vectors.
+
+    Returns:
+        The largest difference, or None when the contract names no golden file or came without a folder.
+
+    Raises:
+        ModelFileError: the golden file is missing or damaged.
+        NetworkError: the network computes something else.
+    """
+    if contract.file.golden is None or contract.model_path is None:
+        return None
+    path = contract.model_path.parent / contract.file.golden
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            data = dict(archive)
+        inputs = {name: data[f'in__{name}'] for name in widths}
+        expected = {name: data[f'out__{name}'] for name in contract.file.outputs}
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise ModelFileError(f'cannot read the golden vectors {path}: {error}; mend the file or set golden: null') from None
+    network = Network(contract, widths)
+    worst = 0.0
+    for k in range(len(next(iter(inputs.values())))):
+        outputs = network.run({name: values[k] for name, values in inputs.items()})
+        worst = max([worst, *(float(np.abs(outputs[name] - expected[name][k]).max()) for name in expected)])
+    if not worst <= TOLERANCE:
+        raise NetworkError(
+            f'{contract.model_path} differs from its golden vectors {path.name} by {worst:.3g}, allowed is {TOLERANCE:g}: '
+            'this is not the network that was validated'
+        )
+    return worst

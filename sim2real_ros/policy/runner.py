@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`PolicyRunner`: one policy, ready to run: observation -> network -> action -> joint targets."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim2real_ros.action.decode import ActionDecoder
+from sim2real_ros.contract.contract import Contract
+from sim2real_ros.errors import NetworkError
+from sim2real_ros.observation import Moment, ObservationBuilder
+from sim2real_ros.observation.clock import GaitClock
+from sim2real_ros.policy.golden import check_golden
+from sim2real_ros.policy.network import Network
+from sim2real_ros.signals import JointTargets, RobotState
+
+
+class PolicyRunner:
+    """Runs a policy for one robot or a batch; the caller keeps the policy's rate.
+
+    Attributes:
+        contract: the policy's contract.
+        builder: its observation, for tables and needed sensors.
+        network: its network.
+        observation: input tensors of the last tick, (*batch, width) by name.
+        action: network outputs of the last tick side by side, (*batch, m), raw.
+    """
+
+    def __init__(self, contract: Contract, batch: tuple[int, ...] = ()) -> None:
+        """Load and check everything, golden vectors included; see `Network` and `ObservationBuilder` for the errors."""
+        self.contract = contract
+        self.builder = ObservationBuilder(contract, batch)
+        widths = {name: self.builder.width(name) for name in contract.observations}
+        self.network = Network(contract, widths, batch)
+        check_golden(contract, widths)
+        self._decoder = ActionDecoder(contract)
+        self._clock = GaitClock(contract, batch)
+        self._batch = batch
+        self.observation: dict[str, np.ndarray] = {}
+        self.action = np.zeros((*batch, contract.action_width))
+        self._clipped = np.zeros_like(self.action)
+        self._low, self._high, self._deadband = _command_range(contract)
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """Start afresh (histories, clock, last action, recurrent state), for `mask` (batch-shaped bool) or for all."""
+        self.builder.reset(mask)
+        self.network.reset(mask)
+        self._clock.reset(mask)
+        where = ... if mask is None else mask
+        self.action[where] = 0.0
+        self._clipped[where] = 0.0
+
+    def step(self, state: RobotState, velocity_command: np.ndarray) -> JointTargets:
+        """Compute one policy tick.
+
+        Args:
+            state: joints in policy order, (*batch, n).
+            velocity_command: (*batch, 3) m/s, m/s, rad/s; clamped to the contract's range.
+
+        Returns:
+            Targets in policy order, stamped with the state's stamp.
+
+        Raises:
+            NetworkError: the observation or the network's output is not finite. Nothing of this tick must be used.
+        """
+        command = self.clamp_command(velocity_command)
+        moment = Moment(
+            state, self.contract.default_position, command, self.action, self._clipped, self._clock.tick(command)
+        )  # fmt: skip
+        self.observation = self.builder.build(moment)
+        for name, values in self.observation.items():
+            if not np.isfinite(values).all():
+                raise NetworkError(f'the observation {name} of {self.contract.file.name} is not finite: {self._culprits(name)}')
+        action = self._decoder.join(self.network.run(self.observation))
+        if not np.isfinite(action).all():
+            raise NetworkError(f'the network of {self.contract.file.name} computed a non-finite action from a finite observation')
+        self.action = action
+        self._clipped = self._decoder.clip(action)
+        return self._decoder.decode(self._clipped, state.stamp)
+
+    def clamp_command(self, velocity_command: np.ndarray) -> np.ndarray:
+        """Return the command (*batch, 3) inside the contract's range, zero inside its dead band."""
+        command = np.minimum(np.maximum(velocity_command, self._low), self._high)
+        return command * (np.linalg.norm(command, axis=-1, keepdims=True) >= self._deadband)
+
+    def _culprits(self, name: str) -> str:
+        bad = ~np.isfinite(self.observation[name]).reshape(-1, self.observation[name].shape[-1]).all(axis=0)
+        frame = self.builder.slots[name][-1].stop
+        if len(bad) != frame:
+            return 'in its history'
+        return ', '.join(slot.name for slot in self.builder.slots[name] if bad[slot.start : slot.stop].any())
+
+
+def _command_range(contract: Contract) -> tuple[np.ndarray, np.ndarray, float]:
+    velocity = contract.file.commands.velocity
+    if velocity is None:
+        return np.zeros(3), np.zeros(3), 0.0
+    ranges = np.array([velocity.x, velocity.y, velocity.yaw])
+    return ranges[:, 0], ranges[:, 1], velocity.deadband

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What travels between the stages. Arrays are (..., n): one robot, or any batch of robots.
+
+Joint order is the order of whoever holds the value: the policy's in the policy node, the robot's in the safety node.
+Frames follow REP-103: x forward, y left, z up. Times are seconds of the robot's clock (simulated or system).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+LEVEL_XYZW = np.array([0.0, 0.0, 0.0, 1.0])
+
+
+@dataclass(frozen=True, slots=True)
+class RobotState:
+    """A complete sample of the robot's sensors."""
+
+    stamp: float  # s, of the joint sample
+    joint_pos: np.ndarray  # (..., n) rad
+    joint_vel: np.ndarray  # (..., n) rad/s
+    base_quat_xyzw: np.ndarray = LEVEL_XYZW  # (..., 4) base frame to world; yaw may be arbitrary
+    base_ang_vel: np.ndarray | None = None  # (..., 3) rad/s, base frame
+    base_lin_vel: np.ndarray | None = None  # (..., 3) m/s, base frame, where odometry exists
+
+
+@dataclass(frozen=True, slots=True)
+class JointTargets:
+    """What a policy asks of the joints. Torque = kp (position - q) + kd (velocity - qd) + effort."""
+
+    stamp: float  # s, stamp of the state that it answers
+    position: np.ndarray  # (..., n) rad
+    velocity: np.ndarray  # (..., n) rad/s
+    effort: np.ndarray  # (..., n) N m, feed-forward
+
+
+@dataclass(frozen=True, slots=True)
+class Gains:
+    """PD gains, (n,)."""
+
+    stiffness: np.ndarray  # N m/rad
+    damping: np.ndarray  # N m s/rad
+
+
+@dataclass(frozen=True, slots=True)
+class SafeTorque:
+    """A torque that passed the safety filter; the only thing that drivers take and that only `safety/filter.py` makes."""
+
+    stamp: float  # s, stamp of the state that it answers
+    torque: np.ndarray  # (n,) N m, robot joint order
+    limited: np.ndarray  # (n,) bit mask of `safety.limits.Limit`: what altered the torque
