@@ -21,9 +21,10 @@ class RobotState:
     stamp: float  # s, of the joint sample
     joint_pos: np.ndarray  # (..., n) rad
     joint_vel: np.ndarray  # (..., n) rad/s
-    base_quat_xyzw: np.ndarray = LEVEL_XYZW  # (..., 4) base frame to world; yaw may be arbitrary
+    base_quat_xyzw: np.ndarray  # (..., 4) base frame to world, yaw may be arbitrary; LEVEL_XYZW for a fixed base
     base_ang_vel: np.ndarray | None = None  # (..., 3) rad/s, base frame
     base_lin_vel: np.ndarray | None = None  # (..., 3) m/s, base frame, where odometry exists
+    imu_age: float = 0.0  # s, how much older the IMU sample is than the joint sample
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sim2real_ros.errors import DocumentError, NotFoundError
 from sim2real_ros.joints import by_name
 from sim2real_ros.paths import find_robot
 from sim2real_ros.robot.schema import Limits, RobotFile, Sensors, Tilt
-from sim2real_ros.robot.urdf import read_joints
+from sim2real_ros.robot.urdf import read_joints, read_mounting
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,7 @@ class Safety:
     """Parameters of the safety filter, (n,) in robot order."""
 
     position_margin: float  # rad
+    brake_acceleration: np.ndarray  # rad/s^2
     torque_rate: np.ndarray  # N m/s
     stall_torque: np.ndarray  # N m
     no_load_speed: np.ndarray  # rad/s
@@ -73,6 +74,7 @@ class Robot:
     pose_move: PoseMove
     damping: np.ndarray  # N m s/rad, used alone in the mode `damping`
     sensors: Sensors
+    imu_mounting_xyzw: np.ndarray  # (4,) rotation from the IMU's frame to the base frame
     safety: Safety
     simulation: Simulation
 
@@ -130,8 +132,10 @@ def load_robot(robot: str | Path) -> Robot:
         ),
         damping=table(document.damping, 'damping'),
         sensors=document.sensors,
+        imu_mounting_xyzw=read_mounting(urdf, document.sensors.imu_frame),
         safety=Safety(
             safety.position_margin,
+            table(safety.brake_acceleration, 'safety.brake_acceleration'),
             table(safety.torque_rate, 'safety.torque_rate'),
             table(safety.stall_torque, 'safety.stall_torque'),
             table(safety.no_load_speed, 'safety.no_load_speed'),

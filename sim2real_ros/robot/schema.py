@@ -50,6 +50,7 @@ class Safety(Section):
     """Parameters of the safety filter."""
 
     position_margin: NotNegative
+    brake_acceleration: dict[str, Positive]
     torque_rate: dict[str, Positive]
     stall_torque: dict[str, Positive]
     no_load_speed: dict[str, Positive]

@@ -8,6 +8,9 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from transforms3d import euler, quaternions
+
 from sim2real_ros.errors import DocumentError, NotFoundError
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
@@ -70,3 +73,34 @@ def _joint(element: ElementTree.Element, faults: list[str]) -> UrdfJoint:
     else:
         lower, upper = number('lower', 0.0), number('upper', 0.0)  # 0 is the URDF specification's default
     return UrdfJoint(name, lower, upper, number('velocity', math.nan), number('effort', math.nan))
+
+
+def read_mounting(path: Path, frame: str) -> np.ndarray:
+    """Return the rotation from a link's frame to the root link's, a quaternion (4,) xyzw.
+
+    Args:
+        path: the URDF.
+        frame: a link that hangs on the root by fixed joints only, such as the IMU's.
+
+    Raises:
+        DocumentError: there is no such link, or it moves against the root.
+    """
+    root = ElementTree.parse(path).getroot()
+    parents = {}
+    for joint in root.iter('joint'):
+        parent, child = joint.find('parent'), joint.find('child')
+        if parent is not None and child is not None:
+            parents[child.get('link')] = (joint, parent.get('link'))
+    links = [link.get('name', '') for link in root.iter('link')]
+    if frame not in links:
+        raise DocumentError(str(path), [f'there is no link "{frame}" (sensors.imu_frame); links are {", ".join(links)}'])
+    rotation, link = np.eye(3), frame
+    while link in parents:
+        joint, parent_link = parents[link]
+        if joint.get('type') != 'fixed':
+            raise DocumentError(str(path), [f'link "{frame}" moves against the base through the joint {joint.get("name")}'])
+        origin = joint.find('origin')
+        rpy = [float(text) for text in (origin.get('rpy', '0 0 0') if origin is not None else '0 0 0').split()]
+        rotation = euler.euler2mat(*rpy, 'sxyz') @ rotation
+        link = str(parent_link)
+    return quaternions.mat2quat(rotation)[[1, 2, 3, 0]]

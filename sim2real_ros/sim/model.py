@@ -15,7 +15,7 @@ from sim2real_ros.robot import Robot
 if TYPE_CHECKING:
     import mujoco
 
-FLOOR = 'floor'
+FLOOR, IMU = 'floor', 'imu_sensor'
 GROUND_BIT, ROBOT_BIT = 1, 2  # contact bits: with the floor, with the robot itself
 
 
@@ -74,6 +74,7 @@ def build_model(
     _add_world(mujoco, spec, robot, timestep)
     _set_joints(mujoco, spec, robot, actuators, str(path))
     _set_contacts(mujoco, spec, robot, collisions)
+    _add_sensors(mujoco, spec, robot)
     try:
         return spec.compile()
     except ValueError as error:
@@ -133,3 +134,15 @@ def _set_contacts(mujoco, spec: mujoco.MjSpec, robot: Robot, collisions: str) ->
         geom.conaffinity = GROUND_BIT | ROBOT_BIT if both else GROUND_BIT
         # MuJoCo takes the larger friction of the two geoms: the floor's is low so that the robot's counts
         geom.friction[0] = robot.simulation.foot_friction
+
+
+def _add_sensors(mujoco, spec: mujoco.MjSpec, robot: Robot) -> None:  # noqa: ANN001
+    base = spec.worldbody.first_body()
+    body = spec.body(robot.sensors.imu_frame) or base
+    site = body.add_site(name=IMU)
+    for name, kind in (
+        ('imu_quat_wxyz', mujoco.mjtSensor.mjSENS_FRAMEQUAT),
+        ('imu_gyro', mujoco.mjtSensor.mjSENS_GYRO),
+        ('imu_accelerometer', mujoco.mjtSensor.mjSENS_ACCELEROMETER),
+    ):
+        spec.add_sensor(name=name, type=kind, objtype=mujoco.mjtObj.mjOBJ_SITE, objname=site.name)

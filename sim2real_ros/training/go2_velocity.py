@@ -121,7 +121,7 @@ class VelocityEnv(VecEnv):
         b = self.batch
         privileged = np.stack([b.expand('geom_friction')[:, -1, 0], b.expand('body_mass')[:, 1] - 6.9, self.delay / 4.0], 1)
         critic = np.concatenate([ang * 0.25, grav, cmd, q, qd * 0.05, self.actions[0], clock, lin * 2, self.qpos[:, 2:3] * 5,
-                                 feet * 10, self.foot_vel.reshape(B, -1) * 0.5, privileged], 1)
+                                 feet * 10, self.foot_vel[..., 2] * 0.5, np.linalg.norm(self.foot_vel[..., :2], axis=-1) * 0.5, privileged], 1)
         return TensorDict({'policy': torch.from_numpy(policy.astype(np.float32)),
                            'critic': torch.from_numpy(critic.astype(np.float32))}, batch_size=[B])
 
@@ -193,8 +193,8 @@ def mirror(env, obs, actions):
         cm = base(c)
         cm[:, 47:50] = c[:, 47:50] * torch.tensor([1.0, -1, 1])
         cm[:, 51:55] = c[:, 51:55][:, [1, 0, 3, 2]]
-        fv = c[:, 55:67].reshape(-1, 4, 3)[:, [1, 0, 3, 2]]
-        cm[:, 55:67] = fv.reshape(-1, 12)
+        cm[:, 55:59] = c[:, 55:59][:, [1, 0, 3, 2]]
+        cm[:, 59:63] = c[:, 59:63][:, [1, 0, 3, 2]]
         out_obs = TensorDict({'policy': torch.cat([p, base(p)]), 'critic': torch.cat([c, cm])}, batch_size=[2 * len(p)])
     if actions is not None:
         out_act = torch.cat([actions, actions[:, j] * s])

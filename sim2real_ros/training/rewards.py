@@ -58,6 +58,13 @@ def track_ang_vel(s: Step) -> np.ndarray:
     return _tracking((s.ang_vel[:, 2] - s.command[:, 2]) ** 2)
 
 
+def approach(s: Step) -> np.ndarray:
+    """Share of the commanded velocity that is reached, in [-1, 1]: a slope that leads out of standing still."""
+    planar = np.sum(s.lin_vel[:, :2] * s.command[:, :2], 1) / np.maximum(_square(s.command[:, :2]), 0.01)
+    yaw = s.ang_vel[:, 2] * s.command[:, 2] / np.maximum(s.command[:, 2] ** 2, 0.01)
+    return 0.7 * np.clip(planar, -1, 1) + 0.3 * np.clip(yaw, -1, 1)
+
+
 def desired_foot_height(phase: np.ndarray, standing: np.ndarray) -> np.ndarray:
     """Sole height of a trot, (B, 4) m in the order FL FR RL RR: sin^2 during the swing, 0 in stance or when standing."""
     shifted = (phase[:, None] + np.array([0.0, 0.5, 0.5, 0.0])) % 1.0
@@ -144,6 +151,7 @@ def stand_still(s: Step) -> np.ndarray:
 WEIGHTS: dict[Callable[[Step], np.ndarray], float] = {
     track_lin_vel: 3.0,
     track_ang_vel: 1.5,
+    approach: 1.5,
     gait: -1.5,
     vertical_speed: -1.0,
     roll_pitch_rate: -0.04,

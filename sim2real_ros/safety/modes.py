@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modes of the safety node and the legal ways between them, as data.
+
+              damp            pose             activate
+      off ----------> damping ------> pose ----------------> active
+                        ^ ^            |  <----------------    |
+                        | |    damp    |         pose          |
+                        | +------------+                       |
+                        | +------------------------------------+
+                        |      damp, policy_timeout
+          reset         |
+     fault -------------+        any but off -- fault --> fault        any -- estop --> fault
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Mode(str, Enum):
+    """What the safety node does with the motors."""
+
+    OFF = 'off'  # nothing is commanded
+    DAMPING = 'damping'  # torque = -kd qd: the robot sinks
+    POSE = 'pose'  # moves to the default pose and holds it
+    ACTIVE = 'active'  # follows the policy
+    FAULT = 'fault'  # damping, latched until reset
+
+
+class Event(str, Enum):
+    """What changes the mode: a service call, or a finding of the filter."""
+
+    DAMP = 'damp'
+    POSE = 'pose'
+    ACTIVATE = 'activate'
+    ESTOP = 'estop'
+    RESET = 'reset'
+    POLICY_TIMEOUT = 'policy_timeout'
+    FAULT = 'fault'
+
+
+TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
+    (Mode.OFF, Event.DAMP): Mode.DAMPING,
+    (Mode.OFF, Event.ESTOP): Mode.FAULT,
+    (Mode.DAMPING, Event.DAMP): Mode.DAMPING,
+    (Mode.DAMPING, Event.POSE): Mode.POSE,
+    (Mode.DAMPING, Event.ESTOP): Mode.FAULT,
+    (Mode.DAMPING, Event.FAULT): Mode.FAULT,
+    (Mode.POSE, Event.ACTIVATE): Mode.ACTIVE,
+    (Mode.POSE, Event.DAMP): Mode.DAMPING,
+    (Mode.POSE, Event.ESTOP): Mode.FAULT,
+    (Mode.POSE, Event.FAULT): Mode.FAULT,
+    (Mode.ACTIVE, Event.POSE): Mode.POSE,
+    (Mode.ACTIVE, Event.DAMP): Mode.DAMPING,
+    (Mode.ACTIVE, Event.POLICY_TIMEOUT): Mode.DAMPING,
+    (Mode.ACTIVE, Event.ESTOP): Mode.FAULT,
+    (Mode.ACTIVE, Event.FAULT): Mode.FAULT,
+    (Mode.FAULT, Event.ESTOP): Mode.FAULT,
+    (Mode.FAULT, Event.RESET): Mode.DAMPING,
+}
+
+
+def possible(mode: Mode) -> list[str]:
+    """Return the names of the operator's events that are legal in a mode."""
+    return [event.value for (source, event) in TRANSITIONS if source is mode and event not in (Event.FAULT, Event.POLICY_TIMEOUT)]
