@@ -178,17 +178,20 @@ class SafetyFilter:
             self.trip(fault)
         self._check_policy(state)
         if not self._checks.finite(state):
-            return self._send(state, self._still)  # damping from a NaN speed would be NaN; no torque is the rest
+            return self.rest()  # damping from a NaN speed would be NaN
         wanted = self._torque(state)
         torque, limited = self._limiter.apply(wanted, state.joint_pos, state.joint_vel, min(max(dt, 0.0), 0.02))
         if not math.isfinite(float(torque.sum())):
             self.trip(Fault('non_finite_torque', f'the torque of the mode {self.mode.value} is not finite'))
-            return self._send(state, self._still)
+            return self.rest()
         return SafeTorque(state.stamp, torque, limited)
 
-    def _send(self, state: RobotState, torque: np.ndarray) -> SafeTorque:
+    def rest(self) -> SafeTorque | None:
+        """Return no torque at all, for when sensors are silent; None in the mode `off`."""
+        if self.mode is Mode.OFF or self._state is None:
+            return None
         self._limiter.reset()
-        return SafeTorque(state.stamp, torque, np.zeros(len(torque), np.uint8))
+        return SafeTorque(self._state.stamp, self._still, self._still.astype(np.uint8))
 
     def _torque(self, state: RobotState) -> np.ndarray:
         q, v = state.joint_pos, state.joint_vel
@@ -264,3 +267,16 @@ class SafetyFilter:
 
     def _begin_pose(self, state: RobotState) -> None:
         self._move = PoseMove(self.robot, state, self._limiter.torque, self._goal)
+
+
+def last_resort(robot: Robot, stamp: float, joint_vel: np.ndarray) -> SafeTorque:
+    """Return the torque of a watchdog that knows nothing but the joint speeds: damping, or none where they are not finite.
+
+    Args:
+        robot: gives the damping gains and the effort limits.
+        stamp: s, of the joint sample.
+        joint_vel: (n,) rad/s, robot order.
+    """
+    torque = np.where(np.isfinite(joint_vel), -robot.damping * joint_vel, 0.0)
+    torque = np.clip(torque, -robot.limits.effort, robot.limits.effort)
+    return SafeTorque(stamp, torque, np.zeros(len(torque), np.uint8))

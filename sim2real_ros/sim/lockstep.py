@@ -14,12 +14,7 @@ from sim2real_ros.policy.runner import PolicyRunner
 from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.signals import RobotState, SafeTorque
 from sim2real_ros.sim.world import World
-
-
-def tick_due(stamp: float, previous: float, period: float) -> bool:
-    """Return whether a policy tick lies between two stamps: a multiple of the period in (previous, stamp]."""
-    slack = 1e-6  # s; stamps come in nanoseconds, multiples of the period in floating point
-    return int(np.floor((stamp + slack) / period)) > int(np.floor((previous + slack) / period))
+from sim2real_ros.timing import tick_due
 
 
 class Lockstep:

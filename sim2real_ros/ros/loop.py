@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ControlLoop`: a thread with a wait set of its own for the few topics that control depends on.
+
+An executor callback costs about twice the time of a take from a private wait set, and a slow parameter or diagnostics
+callback would hold it up. So the hot subscriptions sit in a callback group that no executor may run, and this thread
+takes their messages itself; parameters, services and timers of the same node are served by the ordinary executor.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+
+
+class Untouched(CallbackGroup):
+    """A callback group whose entities no executor runs."""
+
+    def can_execute(self, entity: Any) -> bool:  # noqa: D102
+        return False
+
+    def beginning_execution(self, entity: Any) -> bool:  # noqa: D102
+        return False
+
+    def ending_execution(self, entity: Any) -> None:  # noqa: D102
+        return
+
+
+class ControlLoop:
+    """Takes messages in a fixed order of topics and hands them to their handlers, on one thread.
+
+    Topics added first are emptied first at every wake-up: add the one that triggers the tick (joint states) last, so
+    that the tick sees everything that has arrived.
+    """
+
+    def __init__(self, node: Node, name: str, idle: Callable[[], None] | None = None, idle_s: float = 0.1) -> None:
+        """Prepare the loop.
+
+        Args:
+            node: owner of the subscriptions.
+            name: of the thread.
+            idle: called when no message came for `idle_s`.
+            idle_s: s.
+        """
+        self._node, self._name = node, name
+        self._idle, self._idle_ns = idle, int(idle_s * 1e9)
+        self._group = Untouched()
+        self._subscriptions: list[tuple[Subscription, Callable[[Any], None]]] = []
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.failure: BaseException | None = None
+
+    def add(self, message_type: type, topic: str, handler: Callable[[Any], None], qos: QoSProfile) -> None:
+        """Subscribe to a topic whose messages this loop takes."""
+        subscription = self._node.create_subscription(message_type, topic, handler, qos, callback_group=self._group)
+        self._subscriptions.append((subscription, handler))
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread; it is over when this returns."""
+        self._stop.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        self._thread = None
+
+    def destroy(self) -> None:
+        """End the thread and the subscriptions."""
+        self.stop()
+        for subscription, _ in self._subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._subscriptions.clear()
+
+    def wait(self, timeout_ns: int) -> bool:
+        """Wait for a message on any topic and handle all that are there; for loops that keep their own pace."""
+        context = self._node.context.handle
+        wait_set = _rclpy.WaitSet(len(self._subscriptions), 0, 0, 0, 0, 0, context)
+        wait_set.clear_entities()
+        for subscription, _ in self._subscriptions:
+            wait_set.add_subscription(subscription.handle)
+        wait_set.wait(timeout_ns)
+        return self.take_all()
+
+    def take_all(self) -> bool:
+        """Handle all messages that are there now; returns whether there was one."""
+        any_message = False
+        for subscription, handler in self._subscriptions:
+            while (taken := subscription.handle.take_message(subscription.msg_type, False)) is not None:
+                any_message = True
+                handler(taken[0])
+        return any_message
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set() and self._node.context.ok():
+                if not self.wait(self._idle_ns) and self._idle is not None:
+                    self._idle()
+        except Exception as error:
+            if self._node.context.ok():
+                self.failure = error
+                self._node.get_logger().fatal(f'the control loop {self._name} failed: {error!r}')
+                raise

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The life of a node's process: start, spin, end on SIGINT or SIGTERM in the safe state and with exit code 0."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from sim2real_ros.errors import Sim2RealError
+
+
+class Runnable(Protocol):
+    """What a node's process needs of its node."""
+
+    exit_code: int | None  # set by the node when it must end
+
+    def begin(self) -> None:
+        """Start to work; raises Sim2RealError when it cannot."""
+
+    def close(self) -> None:
+        """Leave everything in the safe state; publishers still work."""
+
+
+def run_node(make: Callable[[], Node]) -> int:
+    """Run a node until it is told to stop or says that it must.
+
+    rclpy's own signal handlers shut the context down at once, before a last command could be sent; so the signals are
+    taken here.
+
+    Returns:
+        Exit code: 0 after a clean end, 1 after a user's mistake (one message on stderr), else the node's own.
+    """
+    stop = threading.Event()
+    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    node = None
+    try:
+        node = make()
+        node.begin()
+        executor = SingleThreadedExecutor()
+        executor.add_node(node)
+        while not stop.is_set() and node.exit_code is None:
+            executor.spin_once(timeout_sec=0.1)
+        return node.exit_code or 0
+    except ExternalShutdownException:
+        return 0
+    except Sim2RealError as error:
+        print(f'{node.get_name() if node is not None else "sim2real_ros"}: {error}', file=sys.stderr, flush=True)
+        return 1
+    finally:
+        if node is not None:
+            node.close()
+            node.destroy_node()
+        rclpy.try_shutdown()

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Operator`: calls the safety node's services and sends velocity commands, as a person with a terminal would."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import rclpy
+from geometry_msgs.msg import Twist
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from rosgraph_msgs.msg import Clock
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from sim2real_ros.errors import RunError
+from sim2real_ros.ros import qos
+
+COMMAND_PERIOD_S = 0.05
+
+
+class Operator:
+    """A client of one running stack; a context manager.
+
+    Attributes:
+        mode: the last mode that the safety node announced.
+        time: simulated time in s, from `clock`; 0 before the first.
+    """
+
+    def __init__(self, namespace: str = '', alive: Callable[[], None] = lambda: None) -> None:
+        """Connect.
+
+        Args:
+            namespace: of the stack.
+            alive: called while waiting; raises when the stack has died.
+        """
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        self._alive = alive
+        self.mode, self.time = '', 0.0
+        self._node = rclpy.create_node('operator', namespace=namespace)
+        self._node.create_subscription(String, 'safety/mode', self._on_mode, qos.LATCHED)
+        self._node.create_subscription(Clock, 'clock' if namespace else '/clock', self._on_clock, qos.SENSOR_IN)
+        self._command = self._node.create_publisher(Twist, 'cmd_vel', qos.COMMAND)
+        self._executor = SingleThreadedExecutor()
+        self._executor.add_node(self._node)
+
+    def __enter__(self) -> Operator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._node.destroy_node()
+        rclpy.try_shutdown()
+
+    def request(self, service: str, timeout_s: float = 10.0) -> str | None:
+        """Call a service of the safety node; returns the reason of a refusal, or None.
+
+        Raises:
+            RunError: no answer in time.
+        """
+        return self.call(f'safety_node/{service}', timeout_s)
+
+    def call(self, service: str, timeout_s: float = 10.0) -> str | None:
+        """Call a Trigger service by its relative name; returns the reason of a refusal, or None."""
+        client = self._node.create_client(Trigger, service)
+        self.wait(client.service_is_ready, timeout_s, f'{service} did not appear')
+        future = client.call_async(Trigger.Request())
+        self.wait(future.done, timeout_s, f'{service} did not answer')
+        self._node.destroy_client(client)
+        answer = future.result()
+        return None if answer.success else answer.message
+
+    def insist(self, service: str, timeout_s: float) -> None:
+        """Call a service until it is granted.
+
+        Raises:
+            RunError: it is still refused after the time; the last reason is in the message.
+        """
+        deadline = time.monotonic() + timeout_s
+        while (reason := self.request(service)) is not None:
+            if time.monotonic() > deadline:
+                raise RunError(f'{service} was refused for {timeout_s:g} s: {reason}')
+            self.spin(0.1)
+
+    def walk(self, command: np.ndarray, seconds: float, timeout_s: float) -> None:
+        """Send a velocity command (3,) for a simulated time; ends early when the mode is left.
+
+        Raises:
+            RunError: simulated time stands still.
+        """
+        end, deadline, next_send = self.time + seconds, time.monotonic() + timeout_s, 0.0
+        message = Twist()
+        message.linear.x, message.linear.y, message.angular.z = (float(v) for v in command)
+        while self.time < end and self.mode == 'active':
+            if time.monotonic() >= next_send:
+                self._command.publish(message)
+                next_send = time.monotonic() + COMMAND_PERIOD_S
+            self.spin(0.02)
+            if time.monotonic() > deadline:
+                raise RunError(f'{seconds:g} s of simulated time were not over after {timeout_s:g} s')
+
+    def wait(self, condition: Callable[[], bool], timeout_s: float, problem: str) -> None:
+        """Wait until a condition holds; raises RunError with the problem when it does not in time."""
+        deadline = time.monotonic() + timeout_s
+        while not condition():
+            if time.monotonic() > deadline:
+                raise RunError(f'{problem} within {timeout_s:g} s')
+            self.spin(0.02)
+
+    def spin(self, seconds: float) -> None:
+        """Handle messages for a while."""
+        deadline = time.monotonic() + seconds
+        while (left := deadline - time.monotonic()) > 0:
+            self._executor.spin_once(timeout_sec=left)
+        self._alive()
+
+    def _on_mode(self, message: String) -> None:
+        self.mode = message.data
+
+    def _on_clock(self, message: Clock) -> None:
+        self.time = message.clock.sec + message.clock.nanosec * 1e-9

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`policy_node`: sensors -> observation -> ONNX -> joint targets, at the policy's rate. A lifecycle node.
+
+configure loads and checks everything and announces the contract; activate starts the loop; targets flow whenever the
+node is active. Until the safety node follows (mode `active`) every tick is a first tick, so that history, clock and
+last action begin when the robot does.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Twist, TwistStamped
+from nav_msgs.msg import Odometry
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import String
+
+from sim2real_ros.contract import load_contract
+from sim2real_ros.errors import JointError, NotFoundError, Sim2RealError
+from sim2real_ros.policy import PolicyRunner
+from sim2real_ros.robot import load_robot
+from sim2real_ros.ros import qos
+from sim2real_ros.ros.conversions import StateAssembler, seconds, targets_message, velocity_from
+from sim2real_ros.ros.diagnostics import Diagnostics, Report
+from sim2real_ros.ros.loop import ControlLoop
+from sim2real_ros.ros.main import run_node
+from sim2real_ros.ros.parameters import declare
+from sim2real_ros.safety.modes import Mode
+from sim2real_ros.timing import tick_due
+
+TWISTS = {'twist': Twist, 'twist_stamped': TwistStamped}
+
+
+class PolicyNode(LifecycleNode):
+    """Runs one policy."""
+
+    def __init__(self) -> None:
+        super().__init__('policy_node')
+        self.exit_code: int | None = None
+        declare(self, 'policy', '', 'Policy: shipped name, folder, contract YAML or ONNX file. Read at configure.', fixed=False)
+        declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file. Read at configure.', fixed=False)
+        self._autostart = declare(self, 'autostart', True, 'Configure and activate at start, and end when that fails.')
+        twist = declare(self, 'cmd_vel_type', 'twist', f'Message type of cmd_vel: {" or ".join(TWISTS)}.')
+        if twist not in TWISTS:
+            raise NotFoundError(f'parameter cmd_vel_type is "{twist}"; valid are {", ".join(TWISTS)}')
+        self._runner: PolicyRunner | None = None
+        self._loop: ControlLoop | None = None
+        self._reason = 'not configured'
+        self._contract_out = self.create_publisher(String, 'policy/contract', qos.LATCHED)
+        self._targets_out = self.create_publisher(JointState, 'policy/targets', qos.COMMAND)
+        self.create_subscription(String, 'safety/mode', self._on_mode, qos.LATCHED)
+        self.create_subscription(TWISTS[twist], 'cmd_vel', self._on_command, qos.COMMAND)
+        self._followed = False
+        self._stamp = 0.0
+        self._command, self._command_stamp = np.zeros(3), -np.inf
+        self._ticks, self._tick_ms = 0, 0.0
+        self._diagnostics = Diagnostics(self, 'policy', 'onnxruntime', self._report)
+
+    # --- life
+
+    def begin(self) -> None:
+        """Configure and activate, where autostart is set."""
+        if self._autostart:
+            for step in (self.trigger_configure, self.trigger_activate):
+                if step() != TransitionCallbackReturn.SUCCESS:
+                    raise Sim2RealError(self._reason)
+
+    def close(self) -> None:
+        """Stop the loop; the safety node notices that the targets end."""
+        self._stop()
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Load and check robot, contract and network; announce the contract."""
+        try:
+            robot = load_robot(self.get_parameter('robot').value)
+            contract = load_contract(self.get_parameter('policy').value)
+            unknown = [joint for joint in contract.joints if joint not in robot.joints]
+            if unknown:
+                raise JointError(
+                    f'policy {contract.file.name} drives {", ".join(unknown)}, which robot {robot.name} does not have; its '
+                    f'joints are {", ".join(robot.joints)}'
+                )
+            self._runner = PolicyRunner(contract)
+        except Sim2RealError as error:
+            self._reason = str(error)
+            if not self._autostart:
+                self.get_logger().error(self._reason)
+            return TransitionCallbackReturn.FAILURE
+        self._assembler = StateAssembler(robot, contract.joints, f'policy {contract.file.name}')
+        self._needs_odom = 'odom' in self._runner.builder.needs
+        timeout = contract.file.commands.velocity
+        self._command_timeout = timeout.timeout_s if timeout is not None else np.inf
+        loop = ControlLoop(self, 'policy')
+        loop.add(Imu, 'imu/data', self._assembler.imu, qos.SENSOR_IN)
+        if self._needs_odom:
+            loop.add(Odometry, 'odom', self._assembler.odom, qos.SENSOR_IN)
+        loop.add(JointState, 'joint_states', self._on_joint_state, qos.SENSOR_IN)
+        self._loop = loop
+        self._contract_out.publish(String(data=contract.to_json()))
+        self._reason = 'inactive'
+        self.get_logger().info(
+            f'policy {contract.file.name} [{contract.id}]: {contract.file.rate_hz:g} Hz, network {self._runner.network.warm_up_ms:.2f} ms'
+        )
+        return super().on_configure(state)
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start the loop."""
+        if self._runner is None or self._loop is None:
+            self._reason = 'activate before configure'
+            return TransitionCallbackReturn.FAILURE
+        self._runner.reset()
+        self._reason = 'waiting for sensors'
+        self._loop.start()
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop the loop."""
+        self._stop()
+        self._reason = 'inactive'
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the policy, so that another can be configured."""
+        self._stop()
+        if self._loop is not None:
+            self._loop.destroy()
+        self._runner = self._loop = None
+        self._reason = 'not configured'
+        return super().on_cleanup(state)
+
+    def _stop(self) -> None:
+        if self._loop is not None:
+            self._loop.stop()
+
+    # --- executor thread: store only
+
+    def _on_mode(self, message: String) -> None:
+        self._followed = message.data == Mode.ACTIVE.value
+
+    def _on_command(self, message: Any) -> None:
+        command = velocity_from(message)
+        if not np.isfinite(command).all():
+            self.get_logger().error('cmd_vel is not finite; ignored', throttle_duration_sec=1.0)
+            return
+        self._command, self._command_stamp = command, self._stamp
+
+    def _report(self) -> Report:
+        level = 'ok' if self._reason == 'running' else 'warn'
+        return level, self._reason, {'ticks': self._ticks, 'last tick ms': f'{self._tick_ms:.2f}', 'followed': self._followed}
+
+    # --- loop thread
+
+    def _on_joint_state(self, message: JointState) -> None:
+        runner = self._runner
+        assert runner is not None
+        previous, self._stamp = self._stamp, seconds(message.header.stamp)
+        if not tick_due(self._stamp, previous, runner.contract.period_s):
+            return
+        start = time.perf_counter()
+        try:
+            state = self._assembler.joints(message)
+            if state is None or (self._needs_odom and not self._assembler.has_odom):
+                self._reason = self._assembler.problem or f'policy {runner.contract.file.name} needs odom, and none has arrived'
+                self.get_logger().warning(self._reason, throttle_duration_sec=2.0)
+                return
+            if not self._followed:
+                runner.reset()
+            fresh = self._stamp - self._command_stamp <= self._command_timeout
+            targets = runner.step(state, self._command if fresh else np.zeros(3))
+        except Sim2RealError as error:
+            self._reason = str(error)
+            self.get_logger().error(f'{error}. No targets this tick; the safety node will stop the robot.', throttle_duration_sec=1.0)
+            return
+        self._targets_out.publish(targets_message(targets, runner.contract.joints, runner.contract.id, message.header.stamp))
+        self._reason = 'running'
+        self._ticks += 1
+        self._tick_ms = 1e3 * (time.perf_counter() - start)
+
+
+def main() -> int:
+    """Run the node."""
+    return run_node(PolicyNode)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`safety_node`: the only publisher of motor commands. Joint targets -> PD -> torque -> filter -> command, per joint state.
+
+It imports neither onnxruntime nor the policy. Services set the mode; the loop thread does the rest.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+
+from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
+from rclpy.node import Node
+
+from sim2real_ros.contract.contract import Contract
+from sim2real_ros.errors import JointError, Sim2RealError
+from sim2real_ros.robot import load_robot
+from sim2real_ros.ros import qos
+from sim2real_ros.ros.conversions import CommandWriter, StateAssembler, nanoseconds, targets_from
+from sim2real_ros.ros.diagnostics import Diagnostics, Report
+from sim2real_ros.ros.loop import ControlLoop
+from sim2real_ros.ros.main import run_node
+from sim2real_ros.ros.parameters import declare
+from sim2real_ros.safety import Mode, SafetyFilter
+from sim2real_ros.safety.checks import Fault
+from sim2real_ros.safety.limits import Limit
+from sim2real_ros.safety.modes import Event
+
+SERVICES = {'damp': Event.DAMP, 'pose': Event.POSE, 'activate': Event.ACTIVATE, 'estop': Event.ESTOP, 'reset': Event.RESET}
+FAREWELL_S = 0.25  # damping commands left behind on the way out
+
+
+class SafetyNode(Node):
+    """Runs the safety filter of one robot."""
+
+    def __init__(self) -> None:
+        super().__init__('safety_node')
+        self.exit_code: int | None = None
+        robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
+        order = declare(
+            self, 'command_joints', [''], 'Joint order of effort_controller/commands, as in the controller; empty: the robot file\'s.'
+        )
+        self._sim_time = declare(
+            self, 'sim_time', False, 'Stamps are simulated: a pause of the stream is not a fault. rclpy\'s use_sim_time is not needed.'
+        )
+        self._filter = SafetyFilter(robot)
+        self._lock = threading.Lock()
+        self._assembler = StateAssembler(robot, robot.joints, f'robot {robot.name}')
+        self._writer = CommandWriter(robot, tuple(order) if order != [''] else robot.joints, self.get_name())
+        self._mode_out = self.create_publisher(String, 'safety/mode', qos.LATCHED)
+        self._command_out = self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.COMMAND)
+        self.create_subscription(String, 'policy/contract', self._on_contract, qos.LATCHED)
+        for name, event in SERVICES.items():
+            self.create_service(Trigger, f'~/{name}', lambda _, reply, event=event: self._serve(event, reply))
+        self._shown: tuple[Mode, Fault | None] = (Mode.FAULT, None)
+        self._last_arrival = time.monotonic()
+        self._last_stamp_ns = 0
+        self._ticks = self._worst_us = 0
+        self._limited: Counter[str] = Counter()
+        self._refused = ''
+        self._loop = ControlLoop(self, 'safety', idle=self._on_silence, idle_s=robot.sensors.joint_timeout_s)
+        self._loop.add(JointState, 'policy/targets', self._on_targets, qos.COMMAND)
+        self._loop.add(Imu, 'imu/data', self._assembler.imu, qos.SENSOR_IN)
+        self._loop.add(JointState, 'joint_states', self._on_joint_state, qos.SENSOR_IN)
+        self._diagnostics = Diagnostics(self, 'safety filter', robot.name, self._report)
+
+    def begin(self) -> None:
+        """Start the loop in the mode `off`."""
+        self._show_mode()
+        self._loop.start()
+
+    def close(self) -> None:
+        """Leave damping commands behind, then stop."""
+        with self._lock:
+            commanding = self._filter.mode is not Mode.OFF
+            if commanding and self._filter.mode is not Mode.FAULT:
+                self._filter.request(Event.DAMP)
+            self._show_mode()
+        if commanding:
+            time.sleep(FAREWELL_S)
+        self._loop.stop()
+
+    # --- executor thread
+
+    def _serve(self, event: Event, reply: Trigger.Response) -> Trigger.Response:
+        with self._lock:
+            refusal = self._filter.request(event)
+            self._show_mode()
+            reply.success, reply.message = refusal is None, refusal or self._filter.mode.value
+        if refusal is not None:
+            self.get_logger().warning(f'{event.value} refused: {refusal}')
+        return reply
+
+    def _on_contract(self, message: String) -> None:
+        try:
+            contract = Contract.from_json(message.data, 'policy/contract')
+            with self._lock:
+                self._filter.accept(contract)
+        except Sim2RealError as error:
+            self._refused = f'policy refused: {error}'
+            self.get_logger().error(self._refused)
+            return
+        self._refused = ''
+        self.get_logger().info(f'accepted policy {contract.file.name} [{contract.id}]')
+
+    def _report(self) -> Report:
+        mode, fault = self._filter.mode, self._filter.fault
+        text = f'{fault.name}: {fault.message}' if fault is not None else self._refused or self._assembler.problem or mode.value
+        level = 'error' if fault is not None else 'ok' if text == mode.value else 'warn'
+        values = {'mode': mode.value, 'ticks': self._ticks, 'worst tick us': self._worst_us, 'last stop': self._filter.last_stop}
+        values |= {f'limited by {name}': count for name, count in self._limited.items()}
+        self._worst_us = 0
+        return level, text, values
+
+    # --- loop thread
+
+    def _on_targets(self, message: JointState) -> None:
+        try:
+            targets = targets_from(message)
+            contract = self._filter.contract
+            if contract is None or tuple(message.name) != contract.joints:
+                return  # of a policy that was not accepted
+            with self._lock:
+                self._filter.set_targets(message.header.frame_id, targets)
+                self._show_mode()
+        except JointError as error:
+            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+
+    def _on_joint_state(self, message: JointState) -> None:
+        start = time.perf_counter()
+        self._last_arrival, self._last_stamp_ns = time.monotonic(), nanoseconds(message.header.stamp)
+        try:
+            state = self._assembler.joints(message)
+        except JointError as error:
+            self._trip(Fault('incomplete_joint_state', str(error)))
+            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            return
+        if state is None:
+            return
+        with self._lock:
+            safe = self._filter.step(state)
+            self._show_mode()
+        if safe is None:
+            return
+        self._command_out.publish(self._writer.write(safe, self._last_stamp_ns))
+        self._ticks += 1
+        self._worst_us = max(self._worst_us, round(1e6 * (time.perf_counter() - start)))
+        if safe.limited.any():
+            self._count(int(bits) for bits in safe.limited[safe.limited > 0])
+
+    def _count(self, bits: object) -> None:
+        for mask in bits:  # type: ignore[attr-defined]
+            self._limited.update(limit.name for limit in Limit if limit and limit & mask)
+
+    def _on_silence(self) -> None:
+        """No joint state for the time-out: on hardware a fault, in a simulator perhaps a pause."""
+        silent = time.monotonic() - self._last_arrival
+        if not self._sim_time and silent > self._filter.robot.sensors.joint_timeout_s:
+            self._trip(Fault('stale_joint_state', f'no joint state has arrived for {1e3 * silent:.0f} ms'))
+            with self._lock:
+                rest = self._filter.rest()
+            if rest is not None:
+                self._command_out.publish(self._writer.write(rest, self._last_stamp_ns))
+
+    def _trip(self, fault: Fault) -> None:
+        with self._lock:
+            self._filter.trip(fault)
+            self._show_mode()
+
+    def _show_mode(self) -> None:
+        """Publish and log a change of mode; called with the lock held."""
+        mode, fault = self._filter.mode, self._filter.fault
+        if (mode, fault) == self._shown:
+            return
+        previous, self._shown = self._shown[0], (mode, fault)
+        self._mode_out.publish(String(data=mode.value))
+        if fault is not None:
+            self.get_logger().error(f'FAULT {fault.name}: {fault.message}')
+        elif mode is Mode.DAMPING and previous in (Mode.ACTIVE, Mode.POSE):
+            self.get_logger().warning(f'damping: {self._filter.last_stop}')
+        else:
+            self.get_logger().info(f'mode {mode.value}')
+
+
+def main() -> int:
+    """Run the node."""
+    return run_node(SafetyNode)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`watchdog_node`: sends the safe command when the command stream stops, from a process of its own.
+
+Effort controllers hold the last torque for ever. This node watches the commands and the joint states; when joint
+states go on and commands do not, it damps every joint until commands come back. It starts to watch with the first
+command, so a robot that was never commanded is left alone.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from sim2real_ros.errors import JointError
+from sim2real_ros.robot import load_robot
+from sim2real_ros.ros import qos
+from sim2real_ros.ros.conversions import WATCHDOG, CommandWriter, StateAssembler, command_origin, nanoseconds
+from sim2real_ros.ros.diagnostics import Diagnostics, Report
+from sim2real_ros.ros.loop import ControlLoop
+from sim2real_ros.ros.main import run_node
+from sim2real_ros.ros.parameters import declare
+from sim2real_ros.safety.filter import last_resort
+
+
+class WatchdogNode(Node):
+    """Watches one command topic."""
+
+    def __init__(self) -> None:
+        super().__init__('watchdog_node')
+        self.exit_code: int | None = None
+        robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
+        order = declare(
+            self, 'command_joints', [''], 'Joint order of effort_controller/commands, as in the controller; empty: the robot file\'s.'
+        )
+        self._timeout_s = declare(
+            self, 'timeout_s', 0.01, 'Time of joint states without a command after which this node commands, s.', low=0.002, high=1.0
+        )
+        self._sim_time = declare(self, 'sim_time', False, 'Stamps are simulated: when joint states stop too, do nothing.')
+        self._robot = robot
+        self._assembler = StateAssembler(robot, robot.joints, f'robot {robot.name}')
+        self._writer = CommandWriter(robot, tuple(order) if order != [''] else robot.joints, WATCHDOG)
+        self._out = self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.COMMAND)
+        self._watching = False
+        self._fresh = False  # a command came since the last joint state
+        self._silent_since: float | None = None  # stamp of the first joint state without a command
+        self._commanding = False
+        self._last_stamp_ns, self._last_arrival = 0, time.monotonic()
+        self._times = 0
+        self._loop = ControlLoop(self, 'watchdog', idle=self._on_silence, idle_s=0.02)
+        self._loop.add(Float64MultiArray, 'effort_controller/commands', self._on_command, qos.COMMAND)
+        self._loop.add(JointState, 'joint_states', self._on_joint_state, qos.SENSOR_IN)
+        self._diagnostics = Diagnostics(self, 'command stream', robot.name, self._report)
+
+    def begin(self) -> None:
+        """Start to watch."""
+        self._loop.start()
+
+    def close(self) -> None:
+        """Stop watching."""
+        self._loop.stop()
+
+    def _report(self) -> Report:
+        if self._commanding:
+            return 'error', 'the command stream stopped; damping', {'interventions': self._times}
+        return 'ok', 'watching' if self._watching else 'no command yet', {'interventions': self._times}
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        if command_origin(message)[0] != WATCHDOG:
+            self._watching = self._fresh = True
+
+    def _on_joint_state(self, message: JointState) -> None:
+        self._last_stamp_ns, self._last_arrival = nanoseconds(message.header.stamp), time.monotonic()
+        if not self._watching:
+            return
+        stamp = self._last_stamp_ns * 1e-9
+        if self._fresh:
+            self._fresh, self._silent_since = False, stamp
+            if self._commanding:
+                self._commanding = False
+                self.get_logger().warning('commands are back')
+            return
+        if self._silent_since is not None and stamp - self._silent_since < self._timeout_s:
+            return
+        self._announce('joint states go on, commands do not')
+        self._send(message, stamp)
+
+    def _send(self, message: JointState, stamp: float) -> None:
+        try:
+            joint_vel = self._assembler.velocities(message)
+        except JointError as error:
+            self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            joint_vel = np.full(len(self._robot.joints), np.nan)
+        self._out.publish(self._writer.write(last_resort(self._robot, stamp, joint_vel), self._last_stamp_ns))
+
+    def _on_silence(self) -> None:
+        """Neither commands nor joint states: without a measured speed no torque is the only safe one."""
+        if self._watching and not self._sim_time and time.monotonic() - self._last_arrival > max(0.1, self._timeout_s):
+            self._announce('neither commands nor joint states arrive')
+            nothing = np.full(len(self._robot.joints), np.nan)
+            self._out.publish(self._writer.write(last_resort(self._robot, self._last_stamp_ns * 1e-9, nothing), self._last_stamp_ns))
+
+    def _announce(self, why: str) -> None:
+        if not self._commanding:
+            self._commanding = True
+            self._times += 1
+            self.get_logger().error(f'{why}: damping every joint')
+
+
+def main() -> int:
+    """Run the node."""
+    return run_node(WatchdogNode)
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sim2real <command>`: dispatches to the files of this folder; every user's mistake ends in one message and code 1."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+import sim2real_ros
+from sim2real_ros.errors import Sim2RealError
+
+COMMANDS = {
+    'run': 'the whole stack on the embedded simulator',
+    'show': 'what the stack understood of a policy',
+    'evaluate': 'how well a policy follows commands and survives randomised robots',
+    'train': 'train a shipped policy again',
+    'schema': 'print the JSON schema of the contract',
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog='sim2real', description='Bring a trained policy to a robot.')
+    parser.add_argument('--version', action='version', version=sim2real_ros.__version__)
+    commands = parser.add_subparsers(dest='command', metavar='COMMAND', required=True)
+    given = (arguments if arguments is not None else sys.argv[1:])[:1]
+    for name, text in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text)
+        if [name] == given:  # only the chosen command is imported: `show` must not need MuJoCo
+            importlib.import_module(f'sim2real_ros.tools.{name}').add_arguments(command)
+    chosen = parser.parse_args(arguments)
+    try:
+        return int(importlib.import_module(f'sim2real_ros.tools.{chosen.command}').main(chosen))
+    except Sim2RealError as error:
+        print(f'sim2real {chosen.command}: {error}', file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        return 0
+
+
+if __name__ == '__main__':
+    raise SystemExit(main())

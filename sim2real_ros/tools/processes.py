@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Stack`: the nodes as child processes, all ended together, whichever ends first."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+from sim2real_ros.bringup import Options, Process
+from sim2real_ros.errors import RunError
+
+PATIENCE_S = 10.0  # for a clean end; then SIGKILL
+
+
+def command_line(process: Process, options: Options) -> list[str]:
+    """Return the command that starts a node."""
+    line = [sys.executable, '-m', f'sim2real_ros.ros.{process.executable}', '--ros-args', '--log-level', options.log_level]
+    line += ['--log-level', 'rcl:=error']
+    if options.namespace:
+        line += ['-r', f'__ns:=/{options.namespace.strip("/")}']
+    for name, value in process.parameters.items():
+        text = str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
+        line += ['-p', f'{name}:={text}']
+    if options.params_file:
+        line += ['--params-file', options.params_file]
+    return line
+
+
+class Stack:
+    """Child processes of one bring-up; a context manager."""
+
+    def __init__(self, processes: Sequence[Process], options: Options) -> None:
+        self._descriptions, self._options = processes, options
+        self.children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def __enter__(self) -> Stack:
+        for process in self._descriptions:
+            # a session of its own: Ctrl-C reaches us alone, and we end the nodes in order
+            self.children[process.executable] = subprocess.Popen(command_line(process, self._options), start_new_session=True)
+        return self
+
+    def check(self) -> None:
+        """Raise RunError when a node has ended."""
+        for name, child in self.children.items():
+            if child.poll() is not None:
+                raise RunError(f'{name} ended with code {child.returncode}; its own message is above')
+
+    def __exit__(self, *_: object) -> None:
+        """End policy, safety, watchdog and driver, in this order, each given the time to leave a safe state behind."""
+        order = [n for n in ('policy_node', 'safety_node', 'watchdog_node') if n in self.children]
+        order += [name for name in self.children if name not in order]
+        for name in order:
+            child = self.children[name]
+            if child.poll() is None:
+                child.send_signal(signal.SIGINT)
+        deadline = time.monotonic() + PATIENCE_S
+        for child in self.children.values():
+            try:
+                child.wait(max(0.1, deadline - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()

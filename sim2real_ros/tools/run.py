@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sim2real run`: start the real nodes as child processes, operate them as a person would, and say what happened.
+
+The summary comes from the simulator's own trace, not from what any node believes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from sim2real_ros import bringup
+from sim2real_ros.contract import load_contract
+from sim2real_ros.errors import DependencyError
+from sim2real_ros.tools.processes import Stack
+from sim2real_ros.tools.summary import Segment, summarise
+
+TOUR = (  # share of the time, command x y yaw
+    (0.30, (0.5, 0.0, 0.0)),
+    (0.20, (1.0, 0.0, 0.0)),
+    (0.20, (0.0, 0.0, 1.0)),
+    (0.15, (0.0, 0.3, 0.0)),
+    (0.15, (0.0, 0.0, 0.0)),
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument('--policy', default='go2_velocity', help='shipped name, folder, contract YAML or ONNX file')
+    parser.add_argument('--robot', default='go2', help='shipped name or robot YAML file')
+    parser.add_argument('--seconds', type=float, default=20.0, help='simulated time to walk (default 20)')
+    parser.add_argument('--command', type=float, nargs=3, metavar=('X', 'Y', 'YAW'), help='one command (m/s, m/s, rad/s) instead of a tour')
+    parser.add_argument('--namespace', default='', help='namespace of nodes and topics')
+    parser.add_argument('--view', action='store_true', help='open MuJoCo\'s viewer')
+    parser.add_argument('--free', action='store_true', help='free running in real time, as hardware; default is lockstep')
+    parser.add_argument('--real-time-factor', type=float, default=1.0, help='simulated s per real s; 0: as fast as possible')
+    parser.add_argument('--params-file', default='', help='ROS 2 parameter file')
+    parser.add_argument('--trace', type=Path, help='keep the simulator\'s trace in this npz file')
+    parser.add_argument('--log-level', default='warn', help='of the nodes')
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Run the stack; returns 0 only if the robot really walked."""
+    contract = load_contract(arguments.policy)
+    # a simulated robot must never meet a real one on the network
+    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+    try:
+        from sim2real_ros.ros.operator import Operator  # noqa: PLC0415 - rclpy only where ROS is used
+    except ImportError as error:
+        raise DependencyError(
+            f'ROS 2 for Python is missing ({error}): source your ROS 2 installation, or pip install "sim2real_ros[ros]"'
+        ) from None
+    with tempfile.TemporaryDirectory() as folder:
+        trace = arguments.trace or Path(folder) / 'trace.npz'
+        options = bringup.Options(
+            policy=arguments.policy, robot=arguments.robot, namespace=arguments.namespace, headless=not arguments.view,
+            lockstep=not arguments.free, real_time_factor=arguments.real_time_factor, params_file=arguments.params_file,
+            log_level=arguments.log_level, trace_file=str(trace),
+        )  # fmt: skip
+        print(f'starting {contract.file.name} on {arguments.robot}: policy, safety, watchdog and simulator, four processes')
+        with Stack(bringup.simulation(options), options) as stack, Operator(options.namespace, stack.check) as operator:
+            segments = _operate(operator, arguments)
+            mode = operator.mode
+        return summarise(trace, segments, mode, contract)
+
+
+def _operate(operator, arguments: argparse.Namespace) -> list[Segment]:  # noqa: ANN001 - Operator needs rclpy to be named
+    """Stand up, walk, lie down; returns when each command was given, in simulated time."""
+    operator.wait(lambda: operator.time > 0, 30, 'the simulator sent no clock')
+    operator.insist('damp', 20)
+    operator.insist('pose', 10)
+    print('standing up')
+    operator.insist('activate', 60)
+    print('walking')
+    segments = []
+    tour = [(1.0, tuple(arguments.command))] if arguments.command else TOUR
+    for share, command in tour:
+        if operator.mode != 'active':
+            break
+        begin, seconds = operator.time, share * arguments.seconds
+        factor = arguments.real_time_factor or 1.0
+        operator.walk(np.array(command), seconds, 30 + 20 * seconds / factor)
+        segments.append(Segment(begin, operator.time, command))
+    if operator.mode == 'active':
+        operator.insist('pose', 5)
+        print('stopping')
+        operator.wait(lambda end=operator.time + 2.6: operator.time >= end or operator.mode != 'pose', 60, 'simulated time stood still')
+        operator.request('damp')
+    return segments

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sim2real show POLICY`: the resolved tables: inputs, terms with index ranges, joints, rates, hash. Nothing moves."""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from sim2real_ros.contract import Contract, load_contract
+from sim2real_ros.observation import ObservationBuilder
+from sim2real_ros.policy import PolicyRunner
+from sim2real_ros.robot import Robot, load_robot
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument('policy', help='shipped name, folder, contract YAML or ONNX file')
+    parser.add_argument('--robot', help='hold it against this robot instead of the contract\'s own')
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Print the tables; the network is opened and checked on the way."""
+    contract = load_contract(arguments.policy)
+    robot = load_robot(arguments.robot or contract.file.robot)
+    runner = PolicyRunner(contract)
+    console = Console()
+    console.print(_head(contract, runner))
+    for name in contract.observations:
+        console.print(_terms(name, contract, runner.builder))
+    if contract.states:
+        states = ', '.join(f'{name} <- {part.state} (initial {part.initial})' for name, part in contract.states.items())
+        console.print(f'recurrent state: {states}')
+    console.print(_joints(contract, robot))
+    missing = [joint for joint in contract.joints if joint not in robot.joints]
+    if missing:
+        console.print(f'[red]robot {robot.name} does not have {", ".join(missing)}[/red]; its joints are {", ".join(robot.joints)}')
+    return 1 if missing else 0
+
+
+def _head(contract: Contract, runner: PolicyRunner) -> Table:
+    file = contract.file
+    table = Table(title=f'policy {file.name}', show_header=False, title_justify='left')
+    velocity = file.commands.velocity
+    rows = {
+        'contract': f'{contract.source}  id {contract.id}',
+        'network': f'{contract.model_path}  sha256 {str(file.model.sha256)[:16]}...',
+        'robot': file.robot,
+        'rate': f'{file.rate_hz:g} Hz, network {runner.network.warm_up_ms:.2f} ms on this machine',
+        'needs': ', '.join(['joint_states', *runner.builder.needs]),
+        'velocity command': 'none' if velocity is None else f'x {velocity.x} m/s, y {velocity.y} m/s, yaw {velocity.yaw} rad/s, '
+        f'zero below {velocity.deadband:g}, zero after {velocity.timeout_s:g} s of silence',
+        'phase': 'none' if file.phase is None else f'{file.phase.period_s:g} s, {file.phase.encoding} of offsets {file.phase.offsets}'
+        + (', rests at zero command' if file.phase.stop_at_zero_command else ''),
+        'trained latency': 'not stated' if file.latency is None else f'{file.latency.trained_ms} ms',
+        'golden vectors': 'none' if file.golden is None else f'{file.golden}, reproduced',
+        'provenance': ', '.join(f'{k}: {v}' for k, v in file.provenance.model_dump().items() if v),
+    }  # fmt: skip
+    for key, value in rows.items():
+        table.add_row(key, value)
+    return table
+
+
+def _terms(name: str, contract: Contract, builder: ObservationBuilder) -> Table:
+    stack = contract.observations[name].stack
+    history = '' if stack.lags == [0] else f', stacked {stack.layout} with lags {stack.lags}, filled with {stack.fill}'
+    table = Table(title=f'input {name}: {builder.width(name)} numbers{history}', title_justify='left')
+    for column in ('index', 'term', 'unit', 'frame or order', 'scale', 'clip'):
+        table.add_column(column)
+    for slot in builder.slots[name]:
+        scales = np.unique(slot.scale)
+        scale = f'{scales[0]:g}' if len(scales) == 1 else str([float(f'{v:g}') for v in slot.scale])
+        clip = '' if slot.clip is None else f'[{slot.clip[0]:g}, {slot.clip[1]:g}], {" then ".join(slot.process)}'
+        table.add_row(f'{slot.start}:{slot.stop}', slot.name, slot.term.unit, slot.term.frame, scale, clip)
+    return table
+
+
+def _joints(contract: Contract, robot: Robot) -> Table:
+    table = Table(title=f'joints in policy order, limits of robot {robot.name}', title_justify='left')
+    for column in ('#', 'joint', 'robot #', 'action', 'default rad', 'range rad', 'kp N m/rad', 'kd N m s/rad', 'effort N m', 'speed rad/s'):
+        table.add_column(column)
+    actions = {j: (n, a, contract.action_joints(a).index(j)) for n, a in contract.file.outputs.items() for j in contract.action_joints(a)}
+    for i, joint in enumerate(contract.joints):
+        name, action, k = actions[joint]
+        scale = action.scale if not isinstance(action.scale, dict) else 'per joint'
+        limits = robot.limits
+        if joint in robot.joints:
+            r = robot.joints.index(joint)
+            bounds = [str(r), f'[{limits.lower[r]:.2f}, {limits.upper[r]:.2f}]', f'{limits.effort[r]:g}', f'{limits.velocity[r]:g}']
+        else:
+            bounds = ['missing', '', '', '']
+        table.add_row(
+            str(i), joint, bounds[0], f'{action.type} {name}[{k}] x {scale}', f'{contract.default_position[i]:.3f}', bounds[1],
+            f'{contract.gains.stiffness[i]:g}', f'{contract.gains.damping[i]:g}', bounds[2], bounds[3],
+        )  # fmt: skip
+    return table
