@@ -30,12 +30,26 @@ setup(
         *(group for folder in ('launch', 'config', 'policies', 'urdf') for group in data(folder)),
     ],
     python_requires='>=3.10',
-    install_requires=['numpy>=1.26', 'onnxruntime>=1.17', 'pydantic>=2.5', 'pyyaml>=6.0', 'rich>=13', 'transforms3d>=0.4.2'],
+    install_requires=[
+        'numpy>=1.26',
+        'onnxruntime>=1.17',
+        'pydantic>=2.5',
+        'pyyaml>=6.0',
+        'rich>=13',
+        'transforms3d>=0.4.2',
+    ],
     extras_require={
         # for machines without ROS 2; not needed, and not wanted, where ROS 2 is installed
         'ros': ['ros-jazzy-rclpy[fastrtps]', *(f'ros-jazzy-{name}' for name in MESSAGES)],
         'sim': ['mujoco>=3.3.5'],
-        'train': ['mujoco>=4.0; python_version >= "3.11"', 'torch==2.13.0', 'rsl-rl-lib>=5.5,<6', 'onnx>=1.16', 'onnxscript', 'tensorboard'],
+        'train': [
+            'mujoco>=4.0; python_version >= "3.11"',
+            'torch==2.13.0',
+            'rsl-rl-lib>=5.5,<6',
+            'onnx>=1.16',
+            'onnxscript',
+            'tensorboard',
+        ],
         'test': ['pytest<9', 'pytest-timeout', 'hypothesis', 'onnx>=1.16', 'ruff', 'mypy', 'types-PyYAML'],
     },
     zip_safe=False,

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stack on the embedded MuJoCo simulator: ros2 launch sim2real_ros sim.launch.py policy:=go2_velocity headless:=false."""
 
-from launch import LaunchContext, LaunchDescription
 from launch.actions import DeclareLaunchArgument, EmitEvent, OpaqueFunction
 from launch.events import Shutdown
 from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
+from launch import LaunchContext, LaunchDescription
 from sim2real_ros.bringup import defaults, options_from_text, simulation
 
 
@@ -29,5 +29,7 @@ def start(context: LaunchContext) -> list[Node]:
 
 def generate_launch_description() -> LaunchDescription:
     """Return the launch description."""
-    arguments = [DeclareLaunchArgument(name, default_value=default, description=text) for name, (default, text) in defaults().items()]
+    arguments = [
+        DeclareLaunchArgument(name, default_value=default, description=text) for name, (default, text) in defaults().items()
+    ]
     return LaunchDescription([*arguments, OpaqueFunction(function=start)])

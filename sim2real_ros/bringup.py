@@ -33,7 +33,10 @@ class Process:
 
 def defaults() -> dict[str, tuple[str, str]]:
     """Return (default as text, help) of every option, for launch arguments."""
-    return {f.name: (str(f.default).lower() if isinstance(f.default, bool) else str(f.default), f.metadata['help']) for f in fields(Options)}
+    return {
+        f.name: (str(f.default).lower() if isinstance(f.default, bool) else str(f.default), f.metadata['help'])
+        for f in fields(Options)
+    }
 
 
 def options_from_text(values: dict[str, str]) -> Options:
@@ -73,9 +76,13 @@ def simulation(options: Options) -> list[Process]:
 
 def control(options: Options) -> list[Process]:
     """Return the nodes that are the same on every backend; the watchdog first, the driver last."""
-    clock = {'sim_time': options.use_sim_time}
+    robot, clock, lockstep = (
+        {'robot': options.robot},
+        {'sim_time': options.use_sim_time},
+        {'lockstep': options.lockstep},
+    )
     return [
-        Process('watchdog_node', {'robot': options.robot, **clock}),
-        Process('safety_node', {'robot': options.robot, **clock}),
-        Process('policy_node', {'robot': options.robot, 'policy': options.policy, 'autostart': options.autostart}),
+        Process('watchdog_node', {**robot, **clock}),
+        Process('safety_node', {**robot, **clock, **lockstep}),
+        Process('policy_node', {**robot, **lockstep, 'policy': options.policy, 'autostart': options.autostart}),
     ]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from sim2real_ros.contract.contract import Contract
+from sim2real_ros.errors import JointError
 from sim2real_ros.joints import by_name
 from sim2real_ros.signals import JointTargets
 
@@ -22,6 +23,7 @@ class ActionDecoder:
 
     def __init__(self, contract: Contract) -> None:
         n, m = len(contract.joints), contract.action_width
+        self._contract = contract
         self.outputs = tuple(contract.file.outputs)
         self.width = m
         self._scale, self._offset = np.ones(m), np.zeros(m)
@@ -43,6 +45,16 @@ class ActionDecoder:
             self._writes.append((FIELD[action.type], index, where))
         whole = len(self._writes) == 1 and np.array_equal(self._writes[0][1], np.arange(n))
         self._single = self._writes[0][0] if whole else None
+
+    def describe(self, joint: str) -> tuple[str, float]:
+        """Return which number of the outputs drives a joint, as text, and its scale."""
+        start = 0
+        for name, action in self._contract.file.outputs.items():
+            joints = self._contract.action_joints(action)
+            if joint in joints:
+                return f'{name}[{joints.index(joint)}]', float(self._scale[start + joints.index(joint)])
+            start += len(joints)
+        raise JointError(f'no output drives {joint}', missing=[joint])
 
     def clip(self, action: np.ndarray) -> np.ndarray:
         """Clip an action (..., m) as the contract says."""

@@ -101,7 +101,7 @@ def _check_actions(file: ContractFile, joints: tuple[str, ...], stiffness: np.nd
         where = f'outputs.{name}'
         unknown = [joint for joint in own if joint not in joints]
         if unknown:
-            faults.append(f'{where}.joints: {", ".join(unknown)} not among the contract\'s joints {", ".join(joints)}')
+            faults.append(f"{where}.joints: {', '.join(unknown)} not among the contract's joints {', '.join(joints)}")
         driven.update(own)
         if isinstance(action.scale, dict):
             by_name(action.scale, own, faults, f'{where}.scale')

@@ -54,7 +54,9 @@ class ObservationBuilder:
         self._batch = batch
         self._parts = {name: _Frame(slots, batch) for name, slots in self.slots.items()}
         self._histories = {
-            name: History([s.stop - s.start for s in self.slots[name]], part.stack.lags, part.stack.layout, part.stack.fill, batch)
+            name: History(
+                [s.stop - s.start for s in self.slots[name]], part.stack.lags, part.stack.layout, part.stack.fill, batch
+            )
             for name, part in contract.observations.items()
             if part.stack.lags != [0]
         }

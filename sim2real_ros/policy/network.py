@@ -82,13 +82,18 @@ class Network:
         self._actions = {name: len(contract.action_joints(part)) for name, part in contract.file.outputs.items()}
         faults = [*self._name_faults(contract), *self._width_faults(widths)]
         if faults:
-            raise NetworkError(f'{self._name} does not fit its contract {contract.source}:\n' + '\n'.join(f'  - {f}' for f in faults))
+            raise NetworkError(
+                f'{self._name} does not fit its contract {contract.source}:\n' + '\n'.join(f'  - {f}' for f in faults)
+            )
         whole = not self._states and all(_free_batch(self._inputs[name].shape) for name in widths)
         self._lanes = 1 if whole else int(np.prod(batch, dtype=int))
         self._rows = int(np.prod(batch, dtype=int)) if whole else 1
         self._shapes = {name: self._shape(name, width) for name, width in widths.items()}
         self._dtypes = {name: FLOATS[self._inputs[name].type] for name in widths}
-        self._fetch = [*self._actions, *dict.fromkeys(output for output in self._states.values() if output not in self._actions)]
+        self._fetch = [
+            *self._actions,
+            *dict.fromkeys(output for output in self._states.values() if output not in self._actions),
+        ]
         self.reset()
         self._warm_up(widths)
 
@@ -152,12 +157,14 @@ class Network:
             if tensor.type not in FLOATS:
                 faults.append(f'input {name}: type {tensor.type} is not supported; supported are {", ".join(FLOATS)}')
             if name in widths:
-                faults += _width_fault('input', name, tensor.shape, widths[name], 'the contract\'s terms make')
+                faults += _width_fault('input', name, tensor.shape, widths[name], "the contract's terms make")
             elif name in self._states and any(not isinstance(d, int) for d in tensor.shape[-1:]):
                 faults.append(f'input {name}: the width of a state must be fixed in the file, its shape is {tensor.shape}')
         for tensor in self._session.get_outputs():
             if tensor.name in self._actions:
-                faults += _width_fault('output', tensor.name, tensor.shape, self._actions[tensor.name], 'the contract has joints for')
+                faults += _width_fault(
+                    'output', tensor.name, tensor.shape, self._actions[tensor.name], 'the contract has joints for'
+                )
         return faults
 
     def _warm_up(self, widths: Mapping[str, int]) -> None:
@@ -169,7 +176,9 @@ class Network:
                 outputs = self.run(zeros)
                 times.append(time.perf_counter() - start)
         except Exception as error:  # onnxruntime's own classes again, and widths that only a run can tell
-            raise NetworkError(f'{self._name} fails on zeros of the contract\'s shape: {" ".join(str(error).split())[:300]}') from None
+            raise NetworkError(
+                f"{self._name} fails on zeros of the contract's shape: {' '.join(str(error).split())[:300]}"
+            ) from None
         for name, values in outputs.items():
             if not np.isfinite(values).all():
                 bad = int((~np.isfinite(values)).sum())
@@ -189,7 +198,9 @@ def _width_fault(kind: str, name: str, shape: list[Any], width: int, made: str) 
     if len(shape) not in (1, 2):
         return [f'{kind} {name}: has {len(shape)} dimensions {shape}; 1 or 2 are expected']
     if isinstance(shape[-1], int) and shape[-1] != width:
-        return [f'{kind} {name}: the network has {shape[-1]} numbers, {made} {width} ({abs(shape[-1] - width)} {"missing" if width < shape[-1] else "too many"})']
+        return [
+            f'{kind} {name}: the network has {shape[-1]} numbers, {made} {width} ({abs(shape[-1] - width)} {"missing" if width < shape[-1] else "too many"})'
+        ]
     if len(shape) == 2 and isinstance(shape[0], int) and shape[0] != 1:
         return [f'{kind} {name}: the batch dimension is fixed at {shape[0]}; export the policy with a batch of 1 or a free one']
     return []

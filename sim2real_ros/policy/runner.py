@@ -73,7 +73,9 @@ class PolicyRunner:
                 raise NetworkError(f'the observation {name} of {self.contract.file.name} is not finite: {self._culprits(name)}')
         action = self._decoder.join(self.network.run(self.observation))
         if not np.isfinite(action).all():
-            raise NetworkError(f'the network of {self.contract.file.name} computed a non-finite action from a finite observation')
+            raise NetworkError(
+                f'the network of {self.contract.file.name} computed a non-finite action from a finite observation'
+            )
         self.action = action
         self._clipped = self._decoder.clip(action)
         return self._decoder.decode(self._clipped, state.stamp)

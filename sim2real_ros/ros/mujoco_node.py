@@ -45,15 +45,25 @@ class MujocoNode(Node):
         super().__init__('mujoco_node')
         self.exit_code: int | None = None
         robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
-        model = declare(self, 'model', '', 'URDF or MJCF to simulate instead of the robot\'s URDF.')
+        model = declare(self, 'model', '', "URDF or MJCF to simulate instead of the robot's URDF.")
         timestep = declare(self, 'timestep_s', 0.002, 'Physics step and period of the joint states, s.', low=0.0005, high=0.01)
         self._lockstep = declare(self, 'lockstep', False, 'Step only when the last state was answered.')
         self._lockstep_timeout = declare(self, 'lockstep_timeout_s', 1.0, 'Longest wait for an answer, s.', low=0.01, high=60.0)
-        self._factor = declare(self, 'real_time_factor', 1.0, 'Simulated s per real s; 0: as fast as possible.', low=0.0, high=100.0)
-        self._pose = declare(self, 'start_pose', '', 'Pose of the robot file to start in; empty: the robot file\'s start pose.')
+        self._factor = declare(
+            self, 'real_time_factor', 1.0, 'Simulated s per real s; 0: as fast as possible.', low=0.0, high=100.0
+        )
+        self._pose = declare(self, 'start_pose', '', "Pose of the robot file to start in; empty: the robot file's start pose.")
         headless = declare(self, 'headless', True, 'Do not open a viewer.')
-        self._trace_file = declare(self, 'trace_file', '', 'Write states, torques and command ages to this npz file at the end.')
-        declare(self, 'push_velocity', [0.5, 0.0, 0.0], 'Change of the base velocity by ~/push, m/s in the world frame.', fixed=False)
+        self._trace_file = declare(
+            self, 'trace_file', '', 'Write states, torques and command ages to this npz file at the end.'
+        )
+        declare(
+            self,
+            'push_velocity',
+            [0.5, 0.0, 0.0],
+            'Change of the base velocity by ~/push, m/s in the world frame.',
+            fixed=False,
+        )
         self._world = World(robot, timestep=timestep, model_file=Path(model).expanduser() if model else None)
         self._world.reset(self._pose or None)
         self._robot = robot
@@ -109,7 +119,11 @@ class MujocoNode(Node):
 
     def _report(self) -> Report:
         age = f'{1e3 * self._age:.1f}' if np.isfinite(self._age) else 'none'
-        return 'ok', f'{self._world.time:.1f} s simulated', {'command age ms': age, 'command source': self._source.name.lower()}
+        return (
+            'ok',
+            f'{self._world.time:.1f} s simulated',
+            {'command age ms': age, 'command source': self._source.name.lower()},
+        )
 
     # --- simulation thread
 
@@ -174,7 +188,9 @@ class MujocoNode(Node):
             if not missing:
                 return
             if left <= 0:
-                self.get_logger().warning(f'lockstep: no {" and no ".join(missing)} within {self._lockstep_timeout:g} s; going on without')
+                self.get_logger().warning(
+                    f'lockstep: no {" and no ".join(missing)} within {self._lockstep_timeout:g} s; going on without'
+                )
                 return
             self._hot.wait(int(min(left, 0.1) * 1e9))
 
@@ -190,7 +206,8 @@ class MujocoNode(Node):
     def _on_command(self, message: Float64MultiArray) -> None:
         if len(message.data) != len(self._torque):
             self.get_logger().error(
-                f'a command of {len(message.data)} torques for {len(self._torque)} joints was ignored', throttle_duration_sec=1.0
+                f'a command of {len(message.data)} torques for {len(self._torque)} joints was ignored',
+                throttle_duration_sec=1.0,
             )
             return
         torque = np.array(message.data)

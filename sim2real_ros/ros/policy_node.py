@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
-from nav_msgs.msg import Odometry
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from sensor_msgs.msg import Imu, JointState
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from sim2real_ros.contract import load_contract
@@ -23,11 +22,12 @@ from sim2real_ros.errors import JointError, NotFoundError, Sim2RealError
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import StateAssembler, seconds, targets_message, velocity_from
+from sim2real_ros.ros.conversions import seconds, targets_message, velocity_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety.modes import Mode
 from sim2real_ros.timing import tick_due
 
@@ -40,9 +40,16 @@ class PolicyNode(LifecycleNode):
     def __init__(self) -> None:
         super().__init__('policy_node')
         self.exit_code: int | None = None
-        declare(self, 'policy', '', 'Policy: shipped name, folder, contract YAML or ONNX file. Read at configure.', fixed=False)
+        declare(
+            self,
+            'policy',
+            '',
+            'Policy: shipped name, folder, contract YAML or ONNX file. Read at configure.',
+            fixed=False,
+        )
         declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file. Read at configure.', fixed=False)
         self._autostart = declare(self, 'autostart', True, 'Configure and activate at start, and end when that fails.')
+        self._lockstep = declare(self, 'lockstep', False, 'The simulator waits for every answer: pair sensor samples by stamp.')
         twist = declare(self, 'cmd_vel_type', 'twist', f'Message type of cmd_vel: {" or ".join(TWISTS)}.')
         if twist not in TWISTS:
             raise NotFoundError(f'parameter cmd_vel_type is "{twist}"; valid are {", ".join(TWISTS)}')
@@ -89,16 +96,14 @@ class PolicyNode(LifecycleNode):
             if not self._autostart:
                 self.get_logger().error(self._reason)
             return TransitionCallbackReturn.FAILURE
-        self._assembler = StateAssembler(robot, contract.joints, f'policy {contract.file.name}')
-        self._needs_odom = 'odom' in self._runner.builder.needs
         timeout = contract.file.commands.velocity
         self._command_timeout = timeout.timeout_s if timeout is not None else np.inf
-        loop = ControlLoop(self, 'policy')
-        loop.add(Imu, 'imu/data', self._assembler.imu, qos.SENSOR_IN)
-        if self._needs_odom:
-            loop.add(Odometry, 'odom', self._assembler.odom, qos.SENSOR_IN)
-        loop.add(JointState, 'joint_states', self._on_joint_state, qos.SENSOR_IN)
-        self._loop = loop
+        needs = self._runner.builder.needs
+        self._loop = ControlLoop(self, 'policy')
+        self._sensors = Sensors(
+            self._loop, robot, contract.joints, f'policy {contract.file.name}', self._on_joint_state,
+            imu='imu' in needs, odom='odom' in needs, lockstep=self._lockstep,
+        )  # fmt: skip
         self._contract_out.publish(String(data=contract.to_json()))
         self._reason = 'inactive'
         self.get_logger().info(
@@ -149,7 +154,11 @@ class PolicyNode(LifecycleNode):
 
     def _report(self) -> Report:
         level = 'ok' if self._reason == 'running' else 'warn'
-        return level, self._reason, {'ticks': self._ticks, 'last tick ms': f'{self._tick_ms:.2f}', 'followed': self._followed}
+        return (
+            level,
+            self._reason,
+            {'ticks': self._ticks, 'last tick ms': f'{self._tick_ms:.2f}', 'followed': self._followed},
+        )
 
     # --- loop thread
 
@@ -161,9 +170,9 @@ class PolicyNode(LifecycleNode):
             return
         start = time.perf_counter()
         try:
-            state = self._assembler.joints(message)
-            if state is None or (self._needs_odom and not self._assembler.has_odom):
-                self._reason = self._assembler.problem or f'policy {runner.contract.file.name} needs odom, and none has arrived'
+            state = self._sensors.state(message)
+            if state is None:
+                self._reason = self._sensors.problem
                 self.get_logger().warning(self._reason, throttle_duration_sec=2.0)
                 return
             if not self._followed:
@@ -172,7 +181,9 @@ class PolicyNode(LifecycleNode):
             targets = runner.step(state, self._command if fresh else np.zeros(3))
         except Sim2RealError as error:
             self._reason = str(error)
-            self.get_logger().error(f'{error}. No targets this tick; the safety node will stop the robot.', throttle_duration_sec=1.0)
+            self.get_logger().error(
+                f'{error}. No targets this tick; the safety node will stop the robot.', throttle_duration_sec=1.0
+            )
             return
         self._targets_out.publish(targets_message(targets, runner.contract.joints, runner.contract.id, message.header.stamp))
         self._reason = 'running'

@@ -10,26 +10,33 @@ import threading
 import time
 from collections import Counter
 
-from sensor_msgs.msg import Imu, JointState
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
-from rclpy.node import Node
 
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import JointError, Sim2RealError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import CommandWriter, StateAssembler, nanoseconds, targets_from
+from sim2real_ros.ros.conversions import CommandWriter, nanoseconds, targets_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.safety.checks import Fault
 from sim2real_ros.safety.limits import Limit
 from sim2real_ros.safety.modes import Event
 
-SERVICES = {'damp': Event.DAMP, 'pose': Event.POSE, 'activate': Event.ACTIVATE, 'estop': Event.ESTOP, 'reset': Event.RESET}
+SERVICES = {
+    'damp': Event.DAMP,
+    'pose': Event.POSE,
+    'activate': Event.ACTIVATE,
+    'estop': Event.ESTOP,
+    'reset': Event.RESET,
+}
 FAREWELL_S = 0.25  # damping commands left behind on the way out
 
 
@@ -41,14 +48,20 @@ class SafetyNode(Node):
         self.exit_code: int | None = None
         robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
         order = declare(
-            self, 'command_joints', [''], 'Joint order of effort_controller/commands, as in the controller; empty: the robot file\'s.'
+            self,
+            'command_joints',
+            [''],
+            "Joint order of effort_controller/commands, as in the controller; empty: the robot file's.",
         )
         self._sim_time = declare(
-            self, 'sim_time', False, 'Stamps are simulated: a pause of the stream is not a fault. rclpy\'s use_sim_time is not needed.'
+            self,
+            'sim_time',
+            False,
+            "Stamps are simulated: a pause of the stream is not a fault. rclpy's use_sim_time is not needed.",
         )
+        lockstep = declare(self, 'lockstep', False, 'The simulator waits for every answer: pair sensor samples by stamp.')
         self._filter = SafetyFilter(robot)
         self._lock = threading.Lock()
-        self._assembler = StateAssembler(robot, robot.joints, f'robot {robot.name}')
         self._writer = CommandWriter(robot, tuple(order) if order != [''] else robot.joints, self.get_name())
         self._mode_out = self.create_publisher(String, 'safety/mode', qos.LATCHED)
         self._command_out = self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.COMMAND)
@@ -63,8 +76,15 @@ class SafetyNode(Node):
         self._refused = ''
         self._loop = ControlLoop(self, 'safety', idle=self._on_silence, idle_s=robot.sensors.joint_timeout_s)
         self._loop.add(JointState, 'policy/targets', self._on_targets, qos.COMMAND)
-        self._loop.add(Imu, 'imu/data', self._assembler.imu, qos.SENSOR_IN)
-        self._loop.add(JointState, 'joint_states', self._on_joint_state, qos.SENSOR_IN)
+        self._sensors = Sensors(
+            self._loop,
+            robot,
+            robot.joints,
+            f'robot {robot.name}',
+            self._on_joint_state,
+            imu=robot.floating,
+            lockstep=lockstep,
+        )
         self._diagnostics = Diagnostics(self, 'safety filter', robot.name, self._report)
 
     def begin(self) -> None:
@@ -91,7 +111,7 @@ class SafetyNode(Node):
             self._show_mode()
             reply.success, reply.message = refusal is None, refusal or self._filter.mode.value
         if refusal is not None:
-            self.get_logger().warning(f'{event.value} refused: {refusal}')
+            self.get_logger().info(f'{event.value} refused: {refusal}')
         return reply
 
     def _on_contract(self, message: String) -> None:
@@ -108,9 +128,14 @@ class SafetyNode(Node):
 
     def _report(self) -> Report:
         mode, fault = self._filter.mode, self._filter.fault
-        text = f'{fault.name}: {fault.message}' if fault is not None else self._refused or self._assembler.problem or mode.value
+        text = f'{fault.name}: {fault.message}' if fault is not None else self._refused or self._sensors.problem or mode.value
         level = 'error' if fault is not None else 'ok' if text == mode.value else 'warn'
-        values = {'mode': mode.value, 'ticks': self._ticks, 'worst tick us': self._worst_us, 'last stop': self._filter.last_stop}
+        values = {
+            'mode': mode.value,
+            'ticks': self._ticks,
+            'worst tick us': self._worst_us,
+            'last stop': self._filter.last_stop,
+        }
         values |= {f'limited by {name}': count for name, count in self._limited.items()}
         self._worst_us = 0
         return level, text, values
@@ -133,7 +158,7 @@ class SafetyNode(Node):
         start = time.perf_counter()
         self._last_arrival, self._last_stamp_ns = time.monotonic(), nanoseconds(message.header.stamp)
         try:
-            state = self._assembler.joints(message)
+            state = self._sensors.state(message)
         except JointError as error:
             self._trip(Fault('incomplete_joint_state', str(error)))
             self.get_logger().error(str(error), throttle_duration_sec=1.0)

@@ -18,11 +18,12 @@ from std_msgs.msg import Float64MultiArray
 from sim2real_ros.errors import JointError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import WATCHDOG, CommandWriter, StateAssembler, command_origin, nanoseconds
+from sim2real_ros.ros.conversions import WATCHDOG, CommandWriter, command_origin, nanoseconds
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety.filter import last_resort
 
 
@@ -34,14 +35,21 @@ class WatchdogNode(Node):
         self.exit_code: int | None = None
         robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
         order = declare(
-            self, 'command_joints', [''], 'Joint order of effort_controller/commands, as in the controller; empty: the robot file\'s.'
+            self,
+            'command_joints',
+            [''],
+            "Joint order of effort_controller/commands, as in the controller; empty: the robot file's.",
         )
         self._timeout_s = declare(
-            self, 'timeout_s', 0.01, 'Time of joint states without a command after which this node commands, s.', low=0.002, high=1.0
+            self,
+            'timeout_s',
+            0.01,
+            'Time of joint states without a command after which this node commands, s.',
+            low=0.002,
+            high=1.0,
         )
         self._sim_time = declare(self, 'sim_time', False, 'Stamps are simulated: when joint states stop too, do nothing.')
         self._robot = robot
-        self._assembler = StateAssembler(robot, robot.joints, f'robot {robot.name}')
         self._writer = CommandWriter(robot, tuple(order) if order != [''] else robot.joints, WATCHDOG)
         self._out = self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.COMMAND)
         self._watching = False
@@ -52,7 +60,7 @@ class WatchdogNode(Node):
         self._times = 0
         self._loop = ControlLoop(self, 'watchdog', idle=self._on_silence, idle_s=0.02)
         self._loop.add(Float64MultiArray, 'effort_controller/commands', self._on_command, qos.COMMAND)
-        self._loop.add(JointState, 'joint_states', self._on_joint_state, qos.SENSOR_IN)
+        self._sensors = Sensors(self._loop, robot, robot.joints, f'robot {robot.name}', self._on_joint_state, imu=False)
         self._diagnostics = Diagnostics(self, 'command stream', robot.name, self._report)
 
     def begin(self) -> None:
@@ -90,7 +98,7 @@ class WatchdogNode(Node):
 
     def _send(self, message: JointState, stamp: float) -> None:
         try:
-            joint_vel = self._assembler.velocities(message)
+            joint_vel = self._sensors.velocities(message)
         except JointError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
             joint_vel = np.full(len(self._robot.joints), np.nan)
@@ -101,7 +109,9 @@ class WatchdogNode(Node):
         if self._watching and not self._sim_time and time.monotonic() - self._last_arrival > max(0.1, self._timeout_s):
             self._announce('neither commands nor joint states arrive')
             nothing = np.full(len(self._robot.joints), np.nan)
-            self._out.publish(self._writer.write(last_resort(self._robot, self._last_stamp_ns * 1e-9, nothing), self._last_stamp_ns))
+            self._out.publish(
+                self._writer.write(last_resort(self._robot, self._last_stamp_ns * 1e-9, nothing), self._last_stamp_ns)
+            )
 
     def _announce(self, why: str) -> None:
         if not self._commanding:

@@ -69,15 +69,23 @@ class StateChecks:
         if dt < 0:
             return Fault('clock_jump', f'the stamp of joint_states went back by {-dt:.3f} s')
         if dt > sensors.joint_timeout_s:
-            return Fault('stale_joint_state', f'no joint state for {1e3 * dt:.0f} ms, allowed {1e3 * sensors.joint_timeout_s:.0f} ms')
+            return Fault(
+                'stale_joint_state',
+                f'no joint state for {1e3 * dt:.0f} ms, allowed {1e3 * sensors.joint_timeout_s:.0f} ms',
+            )
         if self._robot.floating:
             if not state.imu_age <= sensors.imu_timeout_s:
-                return Fault('stale_imu', f'the IMU sample is {1e3 * state.imu_age:.0f} ms old, allowed {1e3 * sensors.imu_timeout_s:.0f} ms')
+                return Fault(
+                    'stale_imu',
+                    f'the IMU sample is {1e3 * state.imu_age:.0f} ms old, allowed {1e3 * sensors.imu_timeout_s:.0f} ms',
+                )
             x, y = state.base_quat_xyzw[0], state.base_quat_xyzw[1]
             cosine = 1.0 - 2.0 * float(x * x + y * y)
             self._tilted_s = self._tilted_s + dt if cosine < self._cos_tilt else 0.0
             if self._tilted_s > tilt.duration_s:
-                return Fault('tilt', f'the base leans by {math.acos(max(cosine, -1.0)):.2f} rad, allowed {tilt.limit_rad:g} rad')
+                return Fault(
+                    'tilt', f'the base leans by {math.acos(max(cosine, -1.0)):.2f} rad, allowed {tilt.limit_rad:g} rad'
+                )
         return self._joints(state)
 
     def _joints(self, state: RobotState) -> Fault | None:

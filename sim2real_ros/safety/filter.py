@@ -84,7 +84,7 @@ class SafetyFilter:
         for i, name, value in zip(index, contract.joints, contract.default_position, strict=True):
             if not robot.limits.lower[i] <= value <= robot.limits.upper[i]:
                 faults.append(
-                    f'default_position.{name}: {value:g} rad is outside the robot\'s range '
+                    f"default_position.{name}: {value:g} rad is outside the robot's range "
                     f'[{robot.limits.lower[i]:g}, {robot.limits.upper[i]:g}]'
                 )
         if faults:
@@ -245,7 +245,9 @@ class SafetyFilter:
         error = np.abs(state.joint_pos - self._goal)
         if error.max() > ENTRY_POSE_ERROR:
             worst = int(error.argmax())
-            reasons.append(f'{self.robot.joints[worst]} is {error[worst]:.2f} rad from the default pose, allowed {ENTRY_POSE_ERROR}')
+            reasons.append(
+                f'{self.robot.joints[worst]} is {error[worst]:.2f} rad from the default pose, allowed {ENTRY_POSE_ERROR}'
+            )
         if np.abs(state.joint_vel).max() > ENTRY_SPEED:
             worst = int(np.abs(state.joint_vel).argmax())
             reasons.append(f'{self.robot.joints[worst]} moves at {state.joint_vel[worst]:.2f} rad/s, allowed {ENTRY_SPEED}')

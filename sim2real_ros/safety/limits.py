@@ -60,7 +60,9 @@ class TorqueLimiter:
         """Take the last torque as zero, of the robots in `mask` (batch-shaped bool) or of all."""
         self.torque[... if mask is None else mask] = 0.0
 
-    def apply(self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
+    def apply(
+        self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray, dt: float
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Limit a finite torque.
 
         Args:

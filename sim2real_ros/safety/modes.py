@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The modes of the safety node and the legal ways between them, as data.
 
-              damp            pose             activate
-      off ----------> damping ------> pose ----------------> active
-                        ^ ^            |  <----------------    |
-                        | |    damp    |         pose          |
-                        | +------------+                       |
-                        | +------------------------------------+
-                        |      damp, policy_timeout
-          reset         |
-     fault -------------+        any but off -- fault --> fault        any -- estop --> fault
+         damp            pose             activate
+ off ----------> damping ------> pose ----------------> active
+                   ^ ^            |  <----------------    |
+                   | |    damp    |         pose          |
+                   | +------------+                       |
+                   | +------------------------------------+
+                   |      damp, policy_timeout
+     reset         |
+fault -------------+        any but off -- fault --> fault        any -- estop --> fault
 """
 
 from __future__ import annotations
@@ -62,4 +62,6 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
 
 def possible(mode: Mode) -> list[str]:
     """Return the names of the operator's events that are legal in a mode."""
-    return [event.value for (source, event) in TRANSITIONS if source is mode and event not in (Event.FAULT, Event.POLICY_TIMEOUT)]
+    return [
+        event.value for (source, event) in TRANSITIONS if source is mode and event not in (Event.FAULT, Event.POLICY_TIMEOUT)
+    ]

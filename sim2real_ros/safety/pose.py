@@ -8,6 +8,9 @@ import numpy as np
 from sim2real_ros.robot import Robot
 from sim2real_ros.signals import JointTargets, RobotState
 
+FULL_WAY = 1.0  # rad: a joint that moves this far or farther takes the whole duration
+SHORTEST = 0.2  # of the duration
+
 
 class PoseMove:
     """Position and velocity targets from the measured pose to a goal, (n,) in robot order."""
@@ -26,7 +29,9 @@ class PoseMove:
         self._from = np.clip(same_torque, robot.limits.lower, robot.limits.upper)
         self._goal = goal
         self._begin = state.stamp
-        self._duration = move.duration_s
+        # a short way takes less time: a robot that stops walking must put its feet down, not hold them in the air
+        way = float(np.abs(goal - state.joint_pos).max())
+        self._duration = move.duration_s * min(1.0, max(SHORTEST, way / FULL_WAY))
 
     def done(self, stamp: float) -> bool:
         """Return whether the move is over."""

@@ -6,8 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from sim2real_ros.errors import DependencyError, DocumentError, NotFoundError
 from sim2real_ros.joints import JointMap
 from sim2real_ros.robot import Robot
@@ -24,9 +22,7 @@ def import_mujoco():  # noqa: ANN201 - the module itself
     try:
         import mujoco  # noqa: PLC0415 - optional
     except ImportError as error:
-        raise DependencyError(
-            f'the embedded simulator needs MuJoCo ({error}): pip install "sim2real_ros[sim]"'
-        ) from None
+        raise DependencyError(f'the embedded simulator needs MuJoCo ({error}): pip install "sim2real_ros[sim]"') from None
     return mujoco
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from sim2real_ros.robot import Robot
 from sim2real_ros.rotations import world_to_base, xyzw_from_wxyz
-from sim2real_ros.sim.model import build_model, import_mujoco
 from sim2real_ros.signals import RobotState
+from sim2real_ros.sim.model import build_model, import_mujoco
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,9 @@ class World:
         """Return what the IMU says."""
         sensor = self.data.sensor
         return ImuSample(
-            xyzw_from_wxyz(sensor('imu_quat_wxyz').data), sensor('imu_gyro').data.copy(), sensor('imu_accelerometer').data.copy()
+            xyzw_from_wxyz(sensor('imu_quat_wxyz').data),
+            sensor('imu_gyro').data.copy(),
+            sensor('imu_accelerometer').data.copy(),
         )
 
     def base_quat_xyzw(self) -> np.ndarray:

@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; returns the exit code."""
     parser = argparse.ArgumentParser(prog='sim2real', description='Bring a trained policy to a robot.')
     parser.add_argument('--version', action='version', version=sim2real_ros.__version__)
-    commands = parser.add_subparsers(dest='command', metavar='COMMAND', required=True)
+    commands = parser.add_subparsers(dest='tool', metavar='COMMAND', required=True)
     given = (arguments if arguments is not None else sys.argv[1:])[:1]
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
@@ -31,9 +31,9 @@ def main(arguments: list[str] | None = None) -> int:
             importlib.import_module(f'sim2real_ros.tools.{name}').add_arguments(command)
     chosen = parser.parse_args(arguments)
     try:
-        return int(importlib.import_module(f'sim2real_ros.tools.{chosen.command}').main(chosen))
+        return int(importlib.import_module(f'sim2real_ros.tools.{chosen.tool}').main(chosen))
     except Sim2RealError as error:
-        print(f'sim2real {chosen.command}: {error}', file=sys.stderr)
+        print(f'sim2real {chosen.tool}: {error}', file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

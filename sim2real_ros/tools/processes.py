@@ -17,7 +17,14 @@ PATIENCE_S = 10.0  # for a clean end; then SIGKILL
 
 def command_line(process: Process, options: Options) -> list[str]:
     """Return the command that starts a node."""
-    line = [sys.executable, '-m', f'sim2real_ros.ros.{process.executable}', '--ros-args', '--log-level', options.log_level]
+    line = [
+        sys.executable,
+        '-m',
+        f'sim2real_ros.ros.{process.executable}',
+        '--ros-args',
+        '--log-level',
+        options.log_level,
+    ]
     line += ['--log-level', 'rcl:=error']
     if options.namespace:
         line += ['-r', f'__ns:=/{options.namespace.strip("/")}']

@@ -19,6 +19,7 @@ from sim2real_ros.errors import DependencyError
 from sim2real_ros.tools.processes import Stack
 from sim2real_ros.tools.summary import Segment, summarise
 
+STOP_S = 1.5  # of zero command before the pose move
 TOUR = (  # share of the time, command x y yaw
     (0.30, (0.5, 0.0, 0.0)),
     (0.20, (1.0, 0.0, 0.0)),
@@ -33,13 +34,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--policy', default='go2_velocity', help='shipped name, folder, contract YAML or ONNX file')
     parser.add_argument('--robot', default='go2', help='shipped name or robot YAML file')
     parser.add_argument('--seconds', type=float, default=20.0, help='simulated time to walk (default 20)')
-    parser.add_argument('--command', type=float, nargs=3, metavar=('X', 'Y', 'YAW'), help='one command (m/s, m/s, rad/s) instead of a tour')
+    parser.add_argument(
+        '--command',
+        type=float,
+        nargs=3,
+        metavar=('X', 'Y', 'YAW'),
+        help='one command (m/s, m/s, rad/s) instead of a tour',
+    )
     parser.add_argument('--namespace', default='', help='namespace of nodes and topics')
-    parser.add_argument('--view', action='store_true', help='open MuJoCo\'s viewer')
+    parser.add_argument('--view', action='store_true', help="open MuJoCo's viewer")
     parser.add_argument('--free', action='store_true', help='free running in real time, as hardware; default is lockstep')
     parser.add_argument('--real-time-factor', type=float, default=1.0, help='simulated s per real s; 0: as fast as possible')
     parser.add_argument('--params-file', default='', help='ROS 2 parameter file')
-    parser.add_argument('--trace', type=Path, help='keep the simulator\'s trace in this npz file')
+    parser.add_argument('--trace', type=Path, help="keep the simulator's trace in this npz file")
     parser.add_argument('--log-level', default='warn', help='of the nodes')
 
 
@@ -86,8 +93,13 @@ def _operate(operator, arguments: argparse.Namespace) -> list[Segment]:  # noqa:
         operator.walk(np.array(command), seconds, 30 + 20 * seconds / factor)
         segments.append(Segment(begin, operator.time, command))
     if operator.mode == 'active':
-        operator.insist('pose', 5)
         print('stopping')
-        operator.wait(lambda end=operator.time + 2.6: operator.time >= end or operator.mode != 'pose', 60, 'simulated time stood still')
+        operator.walk(np.zeros(3), STOP_S, 60)
+        operator.insist('pose', 5)
+        operator.wait(
+            lambda end=operator.time + 2.6: operator.time >= end or operator.mode != 'pose',
+            60,
+            'simulated time stood still',
+        )
         operator.request('damp')
     return segments

@@ -6,9 +6,11 @@ from __future__ import annotations
 import argparse
 
 import numpy as np
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from sim2real_ros.action.decode import ActionDecoder
 from sim2real_ros.contract import Contract, load_contract
 from sim2real_ros.observation import ObservationBuilder
 from sim2real_ros.policy import PolicyRunner
@@ -18,7 +20,7 @@ from sim2real_ros.robot import Robot, load_robot
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument('policy', help='shipped name, folder, contract YAML or ONNX file')
-    parser.add_argument('--robot', help='hold it against this robot instead of the contract\'s own')
+    parser.add_argument('--robot', help="hold it against this robot instead of the contract's own")
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -33,10 +35,15 @@ def main(arguments: argparse.Namespace) -> int:
     if contract.states:
         states = ', '.join(f'{name} <- {part.state} (initial {part.initial})' for name, part in contract.states.items())
         console.print(f'recurrent state: {states}')
+    for name, action in contract.file.outputs.items():
+        clip = 'no clip' if action.clip is None else f'clip {action.clip}'
+        console.print(f'output {name}: {action.type}, target = {action.offset} + scale * action, {clip}')
     console.print(_joints(contract, robot))
     missing = [joint for joint in contract.joints if joint not in robot.joints]
     if missing:
-        console.print(f'[red]robot {robot.name} does not have {", ".join(missing)}[/red]; its joints are {", ".join(robot.joints)}')
+        console.print(
+            f'[red]robot {robot.name} does not have {", ".join(missing)}[/red]; its joints are {", ".join(robot.joints)}'
+        )
     return 1 if missing else 0
 
 
@@ -78,21 +85,23 @@ def _terms(name: str, contract: Contract, builder: ObservationBuilder) -> Table:
 
 
 def _joints(contract: Contract, robot: Robot) -> Table:
-    table = Table(title=f'joints in policy order, limits of robot {robot.name}', title_justify='left')
-    for column in ('#', 'joint', 'robot #', 'action', 'default rad', 'range rad', 'kp N m/rad', 'kd N m s/rad', 'effort N m', 'speed rad/s'):
-        table.add_column(column)
-    actions = {j: (n, a, contract.action_joints(a).index(j)) for n, a in contract.file.outputs.items() for j in contract.action_joints(a)}
+    units = 'rad, N m/rad, N m s/rad, N m, rad/s'
+    table = Table(
+        title=f'joints in policy order, limits of robot {robot.name} ({units})',
+        title_justify='left',
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    for column in ('#', 'joint', 'driven by', 'scale', 'default', 'range', 'kp', 'kd', 'effort', 'speed'):
+        table.add_column(column, no_wrap=True)
+    decoder = ActionDecoder(contract)
     for i, joint in enumerate(contract.joints):
-        name, action, k = actions[joint]
-        scale = action.scale if not isinstance(action.scale, dict) else 'per joint'
-        limits = robot.limits
+        output, scale = decoder.describe(joint)
+        extent, effort, speed = 'missing', '', ''
         if joint in robot.joints:
-            r = robot.joints.index(joint)
-            bounds = [str(r), f'[{limits.lower[r]:.2f}, {limits.upper[r]:.2f}]', f'{limits.effort[r]:g}', f'{limits.velocity[r]:g}']
-        else:
-            bounds = ['missing', '', '', '']
-        table.add_row(
-            str(i), joint, bounds[0], f'{action.type} {name}[{k}] x {scale}', f'{contract.default_position[i]:.3f}', bounds[1],
-            f'{contract.gains.stiffness[i]:g}', f'{contract.gains.damping[i]:g}', bounds[2], bounds[3],
-        )  # fmt: skip
+            r, limits = robot.joints.index(joint), robot.limits
+            extent = f'{limits.lower[r]:.2f} {limits.upper[r]:.2f}'
+            effort, speed = f'{limits.effort[r]:g}', f'{limits.velocity[r]:g}'
+        kp, kd = f'{contract.gains.stiffness[i]:g}', f'{contract.gains.damping[i]:g}'
+        table.add_row(str(i), joint, output, f'{scale:g}', f'{contract.default_position[i]:.2f}', extent, kp, kd, effort, speed)
     return table

@@ -48,7 +48,10 @@ def summarise(path: Path, segments: list[Segment], mode: str, contract: Contract
         measured, good = _follow(trace, segment)
         followed &= good
         table.add_row(
-            _numbers(np.array(segment.command)), _numbers(measured), f'{segment.end - segment.begin:.1f} s', 'yes' if good else 'no'
+            _numbers(np.array(segment.command)),
+            _numbers(measured),
+            f'{segment.end - segment.begin:.1f} s',
+            'yes' if good else 'no',
         )
     console.print(table)
     walk = _between(trace, segments[0].begin, segments[-1].end) if segments else np.zeros(len(trace['time']), bool)
@@ -58,7 +61,11 @@ def summarise(path: Path, segments: list[Segment], mode: str, contract: Contract
         lines.append(f'ended in the mode {mode}')
     walked = followed and not fell and mode == 'damping'
     console.print('; '.join(lines))
-    console.print('[green]the robot walked[/green]' if walked else f'[red]the robot {"fell" if fell else "did not do what it was told"}[/red]')
+    console.print(
+        '[green]the robot walked[/green]'
+        if walked
+        else f'[red]the robot {"fell" if fell else "did not do what it was told"}[/red]'
+    )
     return 0 if walked else 1
 
 

@@ -37,8 +37,13 @@ class VelocityEnv(VecEnv):
         self.qpos, self.qvel, self.ctrl, self.qacc, self.xpos = b.qpos, b.qvel, b.ctrl, b.qacc, b.xpos
         self.torque = b.bind('qfrc_actuator')
         self.feet = [b.model.body(f).id for f in robot.simulation.feet]
-        self.default = np.array([s * 0.1 if 'hip' in n else (0.8 if n[0] == 'F' else 1.0) if 'thigh' in n else -1.5
-                                 for n in robot.joints for s in [1 if n[1] == 'L' else -1]])
+        self.default = np.array(
+            [
+                s * 0.1 if 'hip' in n else (0.8 if n[0] == 'F' else 1.0) if 'thigh' in n else -1.5
+                for n in robot.joints
+                for s in [1 if n[1] == 'L' else -1]
+            ]
+        )
         self.hips = np.array([i for i, n in enumerate(robot.joints) if 'hip' in n])
         self.kp, self.kd = np.full(12, STIFFNESS), np.full(12, DAMPING)
         B = num_envs
@@ -68,14 +73,17 @@ class VelocityEnv(VecEnv):
         q[:, 7:] = self.default + r.uniform(-0.15, 0.15, (k, 12))
         self.qpos[ids] = q
         v = np.zeros((k, 18))
-        v[:, :2] = r.uniform(-0.4, 0.4, (k, 2)); v[:, 3:6] = r.uniform(-0.4, 0.4, (k, 3))
+        v[:, :2] = r.uniform(-0.4, 0.4, (k, 2))
+        v[:, 3:6] = r.uniform(-0.4, 0.4, (k, 3))
         self.qvel[ids] = v
         self.ctrl[ids] = self.default
         self.target[ids] = self.default
         self.actions[:, ids] = 0
         self.ticks[ids] = 0
         self.clock[ids] = 0
-        self.delay[ids] = r.integers(round(self.ranges.action_delay_s[0] / TIMESTEP), round(self.ranges.action_delay_s[1] / TIMESTEP) + 1, k)
+        self.delay[ids] = r.integers(
+            round(self.ranges.action_delay_s[0] / TIMESTEP), round(self.ranges.action_delay_s[1] / TIMESTEP) + 1, k
+        )
         self._new_command(ids)
         self.foot_pos[ids] = np.nan
         for s in self.sums.values():
@@ -86,9 +94,13 @@ class VelocityEnv(VecEnv):
         c = r.uniform(COMMAND_LOW, COMMAND_HIGH, (k, 3))
         kind = r.uniform(size=k)
         c[kind < 0.1] = 0
-        straight = (kind >= 0.1) & (kind < 0.3); c[straight, 1:] = 0
-        side = (kind >= 0.3) & (kind < 0.4); c[side, 0] = 0; c[side, 2] = 0
-        turn = (kind >= 0.4) & (kind < 0.5); c[turn, :2] = 0
+        straight = (kind >= 0.1) & (kind < 0.3)
+        c[straight, 1:] = 0
+        side = (kind >= 0.3) & (kind < 0.4)
+        c[side, 0] = 0
+        c[side, 2] = 0
+        turn = (kind >= 0.4) & (kind < 0.5)
+        c[turn, :2] = 0
         self.command[ids] = c
         self.standing[ids] = np.linalg.norm(c, axis=1) < 0.1
         self.command[self.standing] = 0
@@ -97,9 +109,15 @@ class VelocityEnv(VecEnv):
     def _frames(self):
         w, x, y, z = self.qpos[:, 3:7].T
         R = np.empty((self.num_envs, 3, 3))
-        R[:, 0, 0] = 1 - 2 * (y * y + z * z); R[:, 0, 1] = 2 * (x * y - w * z); R[:, 0, 2] = 2 * (x * z + w * y)
-        R[:, 1, 0] = 2 * (x * y + w * z); R[:, 1, 1] = 1 - 2 * (x * x + z * z); R[:, 1, 2] = 2 * (y * z - w * x)
-        R[:, 2, 0] = 2 * (x * z - w * y); R[:, 2, 1] = 2 * (y * z + w * x); R[:, 2, 2] = 1 - 2 * (x * x + y * y)
+        R[:, 0, 0] = 1 - 2 * (y * y + z * z)
+        R[:, 0, 1] = 2 * (x * y - w * z)
+        R[:, 0, 2] = 2 * (x * z + w * y)
+        R[:, 1, 0] = 2 * (x * y + w * z)
+        R[:, 1, 1] = 1 - 2 * (x * x + z * z)
+        R[:, 1, 2] = 2 * (y * z - w * x)
+        R[:, 2, 0] = 2 * (x * z - w * y)
+        R[:, 2, 1] = 2 * (y * z + w * x)
+        R[:, 2, 2] = 1 - 2 * (x * x + y * y)
         return np.einsum('bij,bi->bj', R, self.qvel[:, :3]), self.qvel[:, 3:6].copy(), -R[:, 2, :]
 
     def _phase(self):
@@ -113,17 +131,46 @@ class VelocityEnv(VecEnv):
         clock = np.stack([np.sin(ph), np.cos(ph)], 1) * ~self.standing[:, None]
         cmd = self.command * [2.0, 2.0, 0.25]
         n, u = self.ranges, lambda shape: self.rng.uniform(-1, 1, shape)
-        policy = np.concatenate([
-            (ang + u((B, 3)) * n.noise_base_ang_vel) * 0.25, grav + u((B, 3)) * n.noise_projected_gravity, cmd,
-            q + self.randomizer.joint_offset + u((B, 12)) * n.noise_joint_pos, (qd + u((B, 12)) * n.noise_joint_vel) * 0.05,
-            self.actions[0], clock], 1)
+        policy = np.concatenate(
+            [
+                (ang + u((B, 3)) * n.noise_base_ang_vel) * 0.25,
+                grav + u((B, 3)) * n.noise_projected_gravity,
+                cmd,
+                q + self.randomizer.joint_offset + u((B, 12)) * n.noise_joint_pos,
+                (qd + u((B, 12)) * n.noise_joint_vel) * 0.05,
+                self.actions[0],
+                clock,
+            ],
+            1,
+        )
         feet = self.xpos[:, self.feet, 2] - 0.022
         b = self.batch
         privileged = np.stack([b.expand('geom_friction')[:, -1, 0], b.expand('body_mass')[:, 1] - 6.9, self.delay / 4.0], 1)
-        critic = np.concatenate([ang * 0.25, grav, cmd, q, qd * 0.05, self.actions[0], clock, lin * 2, self.qpos[:, 2:3] * 5,
-                                 feet * 10, self.foot_vel[..., 2] * 0.5, np.linalg.norm(self.foot_vel[..., :2], axis=-1) * 0.5, privileged], 1)
-        return TensorDict({'policy': torch.from_numpy(policy.astype(np.float32)),
-                           'critic': torch.from_numpy(critic.astype(np.float32))}, batch_size=[B])
+        critic = np.concatenate(
+            [
+                ang * 0.25,
+                grav,
+                cmd,
+                q,
+                qd * 0.05,
+                self.actions[0],
+                clock,
+                lin * 2,
+                self.qpos[:, 2:3] * 5,
+                feet * 10,
+                self.foot_vel[..., 2] * 0.5,
+                np.linalg.norm(self.foot_vel[..., :2], axis=-1) * 0.5,
+                privileged,
+            ],
+            1,
+        )
+        return TensorDict(
+            {
+                'policy': torch.from_numpy(policy.astype(np.float32)),
+                'critic': torch.from_numpy(critic.astype(np.float32)),
+            },
+            batch_size=[B],
+        )
 
     # --- step
     def step(self, actions):
@@ -140,9 +187,25 @@ class VelocityEnv(VecEnv):
         self.foot_vel = np.nan_to_num((foot - self.foot_pos) / PERIOD)
         self.foot_pos = foot.copy()
         lin, ang, grav = self._frames()
-        s = rewards.Step(self.command, self.standing, self._phase(), lin, ang, grav, self.qpos[:, 2], self.qpos[:, 7:] - self.default,
-                         self.qvel[:, 6:], self.qacc[:, 6:], self.torque[:, 6:], self.actions[0], self.actions[1], self.actions[2],
-                         foot[..., 2] - 0.022, self.foot_vel, self.hips)
+        s = rewards.Step(
+            self.command,
+            self.standing,
+            self._phase(),
+            lin,
+            ang,
+            grav,
+            self.qpos[:, 2],
+            self.qpos[:, 7:] - self.default,
+            self.qvel[:, 6:],
+            self.qacc[:, 6:],
+            self.torque[:, 6:],
+            self.actions[0],
+            self.actions[1],
+            self.actions[2],
+            foot[..., 2] - 0.022,
+            self.foot_vel,
+            self.hips,
+        )
         reward = np.zeros(self.num_envs)
         for f, w in rewards.WEIGHTS.items():
             value = w * PERIOD * f(s)
@@ -167,8 +230,12 @@ class VelocityEnv(VecEnv):
         self.qvel[push, :2] += self.rng.uniform(-1, 1, (len(push), 2)) * self.ranges.push_speed
         self.qvel[push, 5] += self.rng.uniform(-1, 1, len(push)) * self.ranges.push_yaw_rate
         self.episode_length_buf = torch.from_numpy(self.ticks)
-        return (self.get_observations(), torch.from_numpy(reward.astype(np.float32)), torch.from_numpy(done.astype(np.int64)),
-                {'time_outs': torch.from_numpy(timeout & ~fell), 'log': log})
+        return (
+            self.get_observations(),
+            torch.from_numpy(reward.astype(np.float32)),
+            torch.from_numpy(done.astype(np.int64)),
+            {'time_outs': torch.from_numpy(timeout & ~fell), 'log': log},
+        )
 
 
 MIRROR = np.concatenate([np.arange(3, 6), np.arange(0, 3), np.arange(9, 12), np.arange(6, 9)])
@@ -180,15 +247,17 @@ def mirror(env, obs, actions):
     j, s = torch.from_numpy(MIRROR), torch.from_numpy(SIGN.astype(np.float32))
     out_obs = out_act = None
     if obs is not None:
+
         def base(x):
             y = x.clone()
             y[:, 0:3] = x[:, 0:3] * torch.tensor([-1.0, 1, -1])
             y[:, 3:6] = x[:, 3:6] * torch.tensor([1.0, -1, 1])
             y[:, 6:9] = x[:, 6:9] * torch.tensor([1.0, -1, -1])
             for o in (9, 21, 33):
-                y[:, o:o + 12] = x[:, o:o + 12][:, j] * s
+                y[:, o : o + 12] = x[:, o : o + 12][:, j] * s
             y[:, 45:47] = -x[:, 45:47]
             return y
+
         p, c = obs['policy'], obs['critic']
         cm = base(c)
         cm[:, 47:50] = c[:, 47:50] * torch.tensor([1.0, -1, 1])
