@@ -20,6 +20,7 @@ class GaitClock:
     def __init__(self, contract: Contract, batch: tuple[int, ...] = ()) -> None:
         self._clock = contract.file.phase
         self._ticks = np.zeros(batch)
+        self._step = 0.0
         if self._clock is not None:
             self._step = contract.period_s / self._clock.period_s
             self._offsets = np.asarray(self._clock.offsets)
@@ -27,6 +28,11 @@ class GaitClock:
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Put the clock to 0, of the robots in `mask` (batch-shaped bool) or of all."""
         self._ticks[... if mask is None else mask] = 0
+
+    @property
+    def phase(self) -> np.ndarray:
+        """Phase of the next tick in periods, (*batch,) in [0, 1)."""
+        return self._ticks * self._step % 1.0
 
     def tick(self, velocity_command: np.ndarray) -> np.ndarray:
         """Return the encoded phase of this tick (*batch, functions * offsets) and advance.
