@@ -53,7 +53,10 @@ def options_from_text(values: dict[str, str]) -> Options:
                 raise ValueError(f'{f.name} is "{text}"; true or false is expected')
             typed[f.name] = text.lower() == 'true'
         elif isinstance(f.default, float):
-            typed[f.name] = float(text)
+            try:
+                typed[f.name] = float(text)
+            except ValueError:
+                raise ValueError(f'{f.name} is "{text}"; a number is expected') from None
         else:
             typed[f.name] = text
     return Options(**typed)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,10 +39,15 @@ def read_yaml(path: Path) -> Any:
 
 
 def parse_yaml(text: str, source: str) -> Any:
-    """Parse YAML text; `source` names it in errors."""
+    """Parse YAML or JSON text; `source` names it in errors."""
     try:
+        if text.startswith('{'):
+            try:
+                return json.loads(text)  # YAML would read JSON's \ud83d\ude00 as two broken characters, not as one
+            except json.JSONDecodeError:
+                pass  # a YAML mapping in flow style
         return yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a number or date that is none
         raise DocumentError(source, [f'not valid YAML: {" ".join(str(error).split())}']) from None
 
 
@@ -56,12 +62,12 @@ def validate(schema: type[Document], data: Any, source: str) -> Document:
     try:
         return schema.model_validate(data)
     except ValidationError as error:
-        raise DocumentError(source, [_fault(item, schema) for item in error.errors()]) from None
+        raise DocumentError(source, [_fault(item, schema, data) for item in error.errors()]) from None
 
 
-def _fault(item: Any, schema: type[BaseModel]) -> str:
-    path = '.'.join(str(part) for part in item['loc']) or 'document'
+def _fault(item: Any, schema: type[BaseModel], data: Any) -> str:
     kind, message = item['type'], item['msg']
+    path = '.'.join(_path(item['loc'], data, kind == 'missing')) or 'document'
     if kind == 'missing':
         message = 'is missing; it has no default'
     elif kind == 'extra_forbidden':
@@ -74,3 +80,15 @@ def _fault(item: Any, schema: type[BaseModel]) -> str:
         if isinstance(given, (str, int, float, bool)):
             message += f' (got {given!r})'
     return f'{path}: {message}'
+
+
+def _path(loc: tuple[int | str, ...], data: Any, missing: bool) -> list[str]:
+    """Return the parts of a location that stand in the file; pydantic adds marks for the branches of a union."""
+    path = []
+    for i, part in enumerate(loc):
+        if (isinstance(data, dict) and part in data) or (isinstance(data, list) and isinstance(part, int)):
+            data = data[part]  # type: ignore[index]
+        elif not (missing and i == len(loc) - 1):
+            continue
+        path.append(str(part))
+    return path

@@ -6,9 +6,9 @@ What differs between trainers has no default: a field that is missing is refused
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from sim2real_ros.document import Section
 
@@ -76,6 +76,14 @@ class State(Section):
 
     state: str
     initial: Literal['zeros']
+
+
+def _kind(part: Any) -> str:
+    """Tell what an input is, so that its faults are told for that kind alone."""
+    return '<state>' if isinstance(part, State) or (isinstance(part, dict) and 'state' in part) else '<observation>'
+
+
+Input = Annotated[Annotated[Observation, Tag('<observation>')] | Annotated[State, Tag('<state>')], Discriminator(_kind)]
 
 
 class Action(Section):
@@ -157,7 +165,7 @@ class ContractFile(Section):
     default_position: dict[str, float]
     stiffness: dict[str, NotNegative]
     damping: dict[str, NotNegative]
-    inputs: Annotated[dict[str, Observation | State], Field(min_length=1)]
+    inputs: Annotated[dict[str, Input], Field(min_length=1)]
     outputs: Annotated[dict[str, Action], Field(min_length=1)]
     commands: Commands = Commands()
     phase: Phase | None = None

@@ -8,6 +8,7 @@ processor that rounds badly shows here, before a motor turns.
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 
 import numpy as np
@@ -35,18 +36,31 @@ def check_golden(contract: Contract, widths: Mapping[str, int]) -> float | None:
     try:
         with np.load(path, allow_pickle=False) as archive:
             data = dict(archive)
-        inputs = {name: data[f'in__{name}'] for name in widths}
-        expected = {name: data[f'out__{name}'] for name in contract.file.outputs}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        inputs = {name: _rows(data, f'in__{name}', width) for name, width in widths.items()}
+        expected = {
+            name: _rows(data, f'out__{name}', len(contract.action_joints(action)))
+            for name, action in contract.file.outputs.items()
+        }
+        (count,) = {len(rows) for rows in (*inputs.values(), *expected.values())}  # ValueError where they differ
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelFileError(f'cannot read the golden vectors {path}: {error}; mend the file or set golden: null') from None
     network = Network(contract, widths)
-    worst = 0.0
-    for k in range(len(next(iter(inputs.values())))):
+    differences = []
+    for k in range(count):
         outputs = network.run({name: values[k] for name, values in inputs.items()})
-        worst = max([worst, *(float(np.abs(outputs[name] - expected[name][k]).max()) for name in expected)])
+        differences += [np.abs(outputs[name] - expected[name][k]).max() for name in expected]
+    worst = float(np.max(differences))  # NaN stays NaN, which the comparison below refuses
     if not worst <= TOLERANCE:
         raise NetworkError(
             f'{contract.model_path} differs from its golden vectors {path.name} by {worst:.3g}, allowed is {TOLERANCE:g}: '
             'this is not the network that was validated'
         )
     return worst
+
+
+def _rows(data: Mapping[str, np.ndarray], key: str, width: int) -> np.ndarray:
+    """Return an array of the file as (k, width), k > 0; a batch axis of one, as trainers record it, is dropped."""
+    values = np.asarray(data[key], dtype=float)
+    if values.shape[-1:] != (width,) or values.size != len(values) * width or not values.size:
+        raise ValueError(f'{key} has the shape {values.shape}, expected is (k, {width})')
+    return values.reshape(-1, width)

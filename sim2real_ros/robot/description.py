@@ -15,6 +15,7 @@ from sim2real_ros.joints import by_name
 from sim2real_ros.paths import find_robot
 from sim2real_ros.robot.schema import Limits, RobotFile, Sensors, Tilt
 from sim2real_ros.robot.urdf import read_joints, read_mounting
+from sim2real_ros.signals import LEVEL_XYZW
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,11 @@ def load_robot(robot: str | Path) -> Robot:
     for pose_name, where in (('stand', 'poses'), (simulation.start_pose, 'simulation.start_pose')):
         if pose_name not in poses:
             faults.append(f'{where}: the pose "{pose_name}" is not defined; poses are {", ".join(poses) or "none"}')
+    try:
+        mounting = read_mounting(urdf, document.sensors.imu_frame)
+    except DocumentError as error:
+        mounting = LEVEL_XYZW
+        faults += error.faults
     loaded = Robot(
         name=document.name,
         path=path,
@@ -132,7 +138,7 @@ def load_robot(robot: str | Path) -> Robot:
         ),
         damping=table(document.damping, 'damping'),
         sensors=document.sensors,
-        imu_mounting_xyzw=read_mounting(urdf, document.sensors.imu_frame),
+        imu_mounting_xyzw=mounting,
         safety=Safety(
             safety.position_margin,
             table(safety.brake_acceleration, 'safety.brake_acceleration'),

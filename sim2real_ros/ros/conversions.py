@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -61,8 +62,8 @@ def targets_from(message: JointState) -> JointTargets:
 class CommandWriter:
     """Fills one reused command message.
 
-    The label of its dimension carries whose command it is and which joint state it answers, `<who>:<stamp in ns>`.
-    Controllers ignore it; the simulator measures the command's age with it.
+    The label of its dimension says whose command it is, which joint state it answers and in which mode it was computed,
+    `<who>:<stamp in ns>:<mode>`. Controllers ignore it; the simulator measures the command's age with it.
     """
 
     def __init__(self, robot: Robot, command_joints: tuple[str, ...], who: str) -> None:
@@ -74,18 +75,26 @@ class CommandWriter:
         self._message.layout.dim = [self._dimension]
         self._who = who
 
-    def write(self, torque: SafeTorque, stamp_ns: int) -> Float64MultiArray:
+    def write(self, torque: SafeTorque, stamp_ns: int, mode: str) -> Float64MultiArray:
         """Return the command message of a torque in robot order."""
-        self._dimension.label = f'{self._who}:{stamp_ns}'
+        self._dimension.label = f'{self._who}:{stamp_ns}:{mode}'
         self._message.data = self._map(torque.torque).tolist()
         return self._message
 
 
-def command_origin(message: Float64MultiArray) -> tuple[str, int | None]:
-    """Return who sent a command and the stamp in ns that it answers; ('', None) for foreign commands."""
-    label = message.layout.dim[0].label if message.layout.dim else ''
-    who, _, stamp = label.partition(':')
-    return who, int(stamp) if stamp.isdigit() else None
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a command comes from; a foreign command has no stamp."""
+
+    who: str = ''
+    stamp_ns: int | None = None
+    mode: str = ''
+
+
+def command_origin(message: Float64MultiArray) -> Origin:
+    """Return what the label of a command says."""
+    parts = message.layout.dim[0].label.split(':') if message.layout.dim else []
+    return Origin(parts[0], int(parts[1]), parts[2]) if len(parts) == 3 and parts[1].isdigit() else Origin()
 
 
 def velocity_from(message: Any) -> np.ndarray:

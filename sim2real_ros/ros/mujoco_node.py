@@ -30,7 +30,7 @@ from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
-from sim2real_ros.sim.trace import Source, Trace
+from sim2real_ros.sim.trace import Row, Source, Trace
 from sim2real_ros.sim.viewer import open_viewer
 from sim2real_ros.sim.world import World
 from sim2real_ros.timing import tick_due
@@ -70,8 +70,9 @@ class MujocoNode(Node):
         self._order = tuple(sorted(robot.joints))  # as joint_state_broadcaster: alphabetical, not the policy's
         self._to_wire = JointMap(robot.joints, self._order, source='robot', target='joint_states')
         self._torque = np.zeros(len(robot.joints))
-        self._source, self._age = Source.NONE, np.nan
-        self._answered_ns: int | None = None
+        self._source, self._age, self._mode = Source.NONE, np.nan, ''
+        self._answered_ns: int | None = None  # newest state that the safety node answered
+        self._command_ns: int | None = None  # state that the torque in force answers, whoever sent it
         self._targets_ns: int | None = None
         self._period: float | None = None
         self._trace = Trace(self._world) if self._trace_file else None
@@ -151,10 +152,9 @@ class MujocoNode(Node):
                 self.exit_code = 1
 
     def _advance(self, stamp_ns: int) -> None:
-        if self._answered_ns is not None:
-            self._age = 1e-9 * (stamp_ns - self._answered_ns)
+        self._age = np.nan if self._command_ns is None else 1e-9 * (stamp_ns - self._command_ns)
         if self._trace is not None:
-            self._trace.add(self._torque, self._source, self._age)
+            self._trace.add(Row(self._torque, self._source, self._mode, self._age, 1e-9 * (self._targets_ns or 0)))
         self._world.step(self._torque)
         if self._viewer is not None:
             self._viewer.update()
@@ -214,11 +214,12 @@ class MujocoNode(Node):
         if not np.isfinite(torque).all():
             self.get_logger().error('a command with a non-finite torque was ignored', throttle_duration_sec=1.0)
             return
-        who, stamp_ns = command_origin(message)
-        self._torque = torque
-        self._source = Source.WATCHDOG if who == WATCHDOG else Source.SAFETY
-        if stamp_ns is not None and who != WATCHDOG:
-            self._answered_ns = stamp_ns
+        origin = command_origin(message)
+        self._torque, self._mode = torque, origin.mode
+        self._source = Source.WATCHDOG if origin.who == WATCHDOG else Source.SAFETY
+        if self._source is Source.SAFETY:
+            self._answered_ns = origin.stamp_ns
+        self._command_ns = origin.stamp_ns
 
     def _publish(self, stamp_ns: int) -> None:
         stamp, world = time_message(stamp_ns), self._world

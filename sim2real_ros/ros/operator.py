@@ -27,6 +27,7 @@ class Operator:
     Attributes:
         mode: the last mode that the safety node announced.
         time: simulated time in s, from `clock`; 0 before the first.
+        command: (3,) velocity command that is sent all the time, m/s, m/s, rad/s; None sends nothing.
     """
 
     def __init__(self, namespace: str = '', alive: Callable[[], None] = lambda: None) -> None:
@@ -36,14 +37,17 @@ class Operator:
             namespace: of the stack.
             alive: called while waiting; raises when the stack has died.
         """
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        self._context = rclpy.Context()  # of its own, so that two operators can work side by side
+        rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._alive = alive
         self.mode, self.time = '', 0.0
-        self._node = rclpy.create_node('operator', namespace=namespace)
+        self.command: np.ndarray | None = None
+        self._next_send = 0.0
+        self._node = rclpy.create_node('operator', namespace=namespace, context=self._context)
         self._node.create_subscription(String, 'safety/mode', self._on_mode, qos.LATCHED)
         self._node.create_subscription(Clock, 'clock' if namespace else '/clock', self._on_clock, qos.SENSOR_IN)
-        self._command = self._node.create_publisher(Twist, 'cmd_vel', qos.COMMAND)
-        self._executor = SingleThreadedExecutor()
+        self._velocity = self._node.create_publisher(Twist, 'cmd_vel', qos.COMMAND)
+        self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
 
     def __enter__(self) -> Operator:
@@ -51,7 +55,7 @@ class Operator:
 
     def __exit__(self, *_: object) -> None:
         self._node.destroy_node()
-        rclpy.try_shutdown()
+        rclpy.try_shutdown(context=self._context)
 
     def request(self, service: str, timeout_s: float = 10.0) -> str | None:
         """Call a service of the safety node; returns the reason of a refusal, or None.
@@ -81,7 +85,7 @@ class Operator:
         while (reason := self.request(service)) is not None:
             if time.monotonic() > deadline:
                 raise RunError(f'{service} was refused for {timeout_s:g} s: {reason}')
-            self.spin(0.1)
+            self.spin(0.25)
 
     def walk(self, command: np.ndarray, seconds: float, timeout_s: float) -> None:
         """Send a velocity command (3,) for a simulated time; ends early when the mode is left.
@@ -89,13 +93,8 @@ class Operator:
         Raises:
             RunError: simulated time stands still.
         """
-        end, deadline, next_send = self.time + seconds, time.monotonic() + timeout_s, 0.0
-        message = Twist()
-        message.linear.x, message.linear.y, message.angular.z = (float(v) for v in command)
+        end, deadline, self.command = self.time + seconds, time.monotonic() + timeout_s, command
         while self.time < end and self.mode == 'active':
-            if time.monotonic() >= next_send:
-                self._command.publish(message)
-                next_send = time.monotonic() + COMMAND_PERIOD_S
             self.spin(0.02)
             if time.monotonic() > deadline:
                 raise RunError(f'{seconds:g} s of simulated time were not over after {timeout_s:g} s')
@@ -109,10 +108,13 @@ class Operator:
             self.spin(0.02)
 
     def spin(self, seconds: float) -> None:
-        """Handle messages for a while."""
+        """Handle messages for a while, and send the velocity command at 20 Hz."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
-            self._executor.spin_once(timeout_sec=left)
+            if self.command is not None and time.monotonic() >= self._next_send:
+                self._velocity.publish(_twist(self.command))
+                self._next_send = time.monotonic() + COMMAND_PERIOD_S
+            self._executor.spin_once(timeout_sec=min(left, COMMAND_PERIOD_S))
         self._alive()
 
     def _on_mode(self, message: String) -> None:
@@ -120,3 +122,9 @@ class Operator:
 
     def _on_clock(self, message: Clock) -> None:
         self.time = message.clock.sec + message.clock.nanosec * 1e-9
+
+
+def _twist(command: np.ndarray) -> Twist:
+    message = Twist()
+    message.linear.x, message.linear.y, message.angular.z = (float(value) for value in command)
+    return message

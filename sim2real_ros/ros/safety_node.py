@@ -167,18 +167,15 @@ class SafetyNode(Node):
             return
         with self._lock:
             safe = self._filter.step(state)
+            mode = self._filter.mode.value
             self._show_mode()
         if safe is None:
             return
-        self._command_out.publish(self._writer.write(safe, self._last_stamp_ns))
+        self._command_out.publish(self._writer.write(safe, self._last_stamp_ns, mode))
         self._ticks += 1
         self._worst_us = max(self._worst_us, round(1e6 * (time.perf_counter() - start)))
-        if safe.limited.any():
-            self._count(int(bits) for bits in safe.limited[safe.limited > 0])
-
-    def _count(self, bits: object) -> None:
-        for mask in bits:  # type: ignore[attr-defined]
-            self._limited.update(limit.name for limit in Limit if limit and limit & mask)
+        for mask in safe.limited[safe.limited > 0].tolist():
+            self._limited.update(str(limit.name) for limit in Limit if limit & mask)
 
     def _on_silence(self) -> None:
         """No joint state for the time-out: on hardware a fault, in a simulator perhaps a pause."""
@@ -188,7 +185,7 @@ class SafetyNode(Node):
             with self._lock:
                 rest = self._filter.rest()
             if rest is not None:
-                self._command_out.publish(self._writer.write(rest, self._last_stamp_ns))
+                self._command_out.publish(self._writer.write(rest, self._last_stamp_ns, Mode.FAULT.value))
 
     def _trip(self, fault: Fault) -> None:
         with self._lock:
@@ -200,11 +197,11 @@ class SafetyNode(Node):
         mode, fault = self._filter.mode, self._filter.fault
         if (mode, fault) == self._shown:
             return
-        previous, self._shown = self._shown[0], (mode, fault)
+        self._shown = (mode, fault)
         self._mode_out.publish(String(data=mode.value))
         if fault is not None:
             self.get_logger().error(f'FAULT {fault.name}: {fault.message}')
-        elif mode is Mode.DAMPING and previous in (Mode.ACTIVE, Mode.POSE):
+        elif mode is Mode.DAMPING and not self._filter.last_stop.startswith('operator'):
             self.get_logger().warning(f'damping: {self._filter.last_stop}')
         else:
             self.get_logger().info(f'mode {mode.value}')

@@ -25,6 +25,7 @@ from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
 from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety.filter import last_resort
+from sim2real_ros.safety.modes import Mode
 
 
 class WatchdogNode(Node):
@@ -77,7 +78,7 @@ class WatchdogNode(Node):
         return 'ok', 'watching' if self._watching else 'no command yet', {'interventions': self._times}
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        if command_origin(message)[0] != WATCHDOG:
+        if command_origin(message).who != WATCHDOG:
             self._watching = self._fresh = True
 
     def _on_joint_state(self, message: JointState) -> None:
@@ -102,7 +103,9 @@ class WatchdogNode(Node):
         except JointError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
             joint_vel = np.full(len(self._robot.joints), np.nan)
-        self._out.publish(self._writer.write(last_resort(self._robot, stamp, joint_vel), self._last_stamp_ns))
+        self._out.publish(
+            self._writer.write(last_resort(self._robot, stamp, joint_vel), self._last_stamp_ns, Mode.DAMPING.value)
+        )
 
     def _on_silence(self) -> None:
         """Neither commands nor joint states: without a measured speed no torque is the only safe one."""
@@ -110,7 +113,9 @@ class WatchdogNode(Node):
             self._announce('neither commands nor joint states arrive')
             nothing = np.full(len(self._robot.joints), np.nan)
             self._out.publish(
-                self._writer.write(last_resort(self._robot, self._last_stamp_ns * 1e-9, nothing), self._last_stamp_ns)
+                self._writer.write(
+                    last_resort(self._robot, self._last_stamp_ns * 1e-9, nothing), self._last_stamp_ns, Mode.DAMPING.value
+                )
             )
 
     def _announce(self, why: str) -> None:

@@ -169,6 +169,8 @@ class SafetyFilter:
         if previous is not None and dt == 0:
             return None
         self._state = state
+        if dt < 0:  # the clock started afresh: targets of before it would look new for ever
+            self._targets = self._next_targets = None
         if self._next_targets is not None and self._next_targets.stamp < state.stamp:
             self._targets, self._next_targets = self._next_targets, None
         if self.mode is Mode.OFF:

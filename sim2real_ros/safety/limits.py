@@ -58,6 +58,7 @@ class TorqueLimiter:
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Take the last torque as zero, of the robots in `mask` (batch-shaped bool) or of all."""
+        self.torque = self.torque.copy()  # the array itself was handed out
         self.torque[... if mask is None else mask] = 0.0
 
     def apply(

@@ -78,7 +78,12 @@ class FleetStack:
         seen = self.fleet.sense(self._step * TIMESTEP)
         order = self._to_policy
         state = RobotState(
-            seen.stamp, seen.joint_pos[:, order], seen.joint_vel[:, order], seen.base_quat_xyzw, seen.base_ang_vel, self.fleet.lin_vel
+            seen.stamp,
+            seen.joint_pos[:, order],
+            seen.joint_vel[:, order],
+            seen.base_quat_xyzw,
+            seen.base_ang_vel,
+            self.fleet.lin_vel,
         )
         targets = self._runner.step(state, self.command)
         self._next = JointTargets(seen.stamp, *(getattr(targets, field)[:, self._to_robot] for field in FIELDS))
@@ -86,7 +91,9 @@ class FleetStack:
     def _physics(self, targets: JointTargets) -> None:
         fleet, own = self.fleet, self.fleet.randomizer
         joint_pos, joint_vel = fleet.joint_pos + own.joint_offset, fleet.joint_vel
-        torque, limited = self._limiter.apply(pd_torque(targets, self._gains, joint_pos, joint_vel), joint_pos, joint_vel, TIMESTEP)
+        torque, limited = self._limiter.apply(
+            pd_torque(targets, self._gains, joint_pos, joint_vel), joint_pos, joint_vel, TIMESTEP
+        )
         fleet.ctrl[:] = torque * own.strength
         fleet.batch.step()
         self._step += 1

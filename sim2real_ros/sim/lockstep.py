@@ -36,14 +36,22 @@ class Lockstep:
         self._rest = np.zeros(len(world.robot.joints))
         safety.accept(contract)
 
-    def tick(self) -> RobotState:
-        """Run one control tick; returns the state that it answered."""
+    def tick(self, applied: np.ndarray | None = None) -> RobotState:
+        """Run one control tick.
+
+        Args:
+            applied: (n,) N m, a torque that acts instead of the computed one, to replay what another loop did.
+
+        Returns:
+            The state that was answered.
+        """
         state = self.world.state()
         if tick_due(state.stamp, self._previous_stamp, self.runner.contract.period_s):
             self._policy_tick(state)
         self._previous_stamp = state.stamp
         self.sent = self.safety.step(state)
-        self.world.step(self._rest if self.sent is None else self.sent.torque)
+        computed = self._rest if self.sent is None else self.sent.torque
+        self.world.step(computed if applied is None else applied)
         return state
 
     def _policy_tick(self, state: RobotState) -> None:

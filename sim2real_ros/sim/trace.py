@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
@@ -19,27 +20,48 @@ class Source(IntEnum):
     WATCHDOG = 2
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What acted in one physics step."""
+
+    torque: np.ndarray  # (n,) N m, robot order
+    source: Source
+    mode: str  # of the safety node when it computed the torque
+    command_age: float  # s, from the stamp that the command answers; NaN when it does not say
+    targets_stamp: float  # s, newest stamp that the policy answered
+
+
 class Trace:
-    """Rows of (time, qpos, qvel, torque, source, command age), one per physics step, kept in memory until `save`."""
+    """One row per physics step, kept in memory until `save`."""
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._rows: list[np.ndarray] = []
+        self._rows: list[Row] = []
+        self._states: list[np.ndarray] = []
         self._feet: list[np.ndarray] = []
 
-    def add(self, torque: np.ndarray, source: Source, command_age: float) -> None:
-        """Add the state before a step and the torque (n,) N m that acts in it."""
+    def add(self, row: Row) -> None:
+        """Add a row: the world's state before the step, and what acts in it."""
         world = self._world
-        self._rows.append(np.concatenate(([world.time, source, command_age], world.data.qpos, world.data.qvel, torque)))
+        self._rows.append(row)
+        self._states.append(np.concatenate(([world.time], world.data.qpos, world.data.qvel)))
         self._feet.append(world.foot_heights())
 
     def save(self, path: Path) -> None:
-        """Write an npz with time (k,), source, command_age, qpos, qvel (MuJoCo's layout), torque (robot order), foot_height."""
+        """Write an npz: the fields of `Row`, time (k,), qpos, qvel in MuJoCo's layout, foot_height (k, feet), joints."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        nq, nv, n = self._world.model.nq, self._world.model.nv, len(self._world.robot.joints)
-        rows = np.array(self._rows).reshape(-1, 3 + nq + nv + n)
-        time, source, age, qpos, qvel, torque = np.split(rows, np.cumsum([1, 1, 1, nq, nv]), axis=1)
+        nq, nv = self._world.model.nq, self._world.model.nv
+        states = np.array(self._states).reshape(-1, 1 + nq + nv)
         np.savez_compressed(
-            path, time=time[:, 0], source=source[:, 0].astype(np.int8), command_age=age[:, 0], qpos=qpos, qvel=qvel,
-            torque=torque, foot_height=np.array(self._feet), joints=np.array(self._world.robot.joints),
-        )  # fmt: skip
+            path,
+            time=states[:, 0],
+            qpos=states[:, 1 : 1 + nq],
+            qvel=states[:, 1 + nq :],
+            torque=np.array([row.torque for row in self._rows]),
+            source=np.array([row.source for row in self._rows], np.int8),
+            mode=np.array([row.mode for row in self._rows]),
+            command_age=np.array([row.command_age for row in self._rows]),
+            targets_stamp=np.array([row.targets_stamp for row in self._rows]),
+            foot_height=np.array(self._feet),
+            joints=np.array(self._world.robot.joints),
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 
 import sim2real_ros
@@ -30,6 +31,7 @@ def main(arguments: list[str] | None = None) -> int:
         if [name] == given:  # only the chosen command is imported: `show` must not need MuJoCo
             importlib.import_module(f'sim2real_ros.tools.{name}').add_arguments(command)
     chosen = parser.parse_args(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as on Ctrl-C: what was started is stopped
     try:
         return int(importlib.import_module(f'sim2real_ros.tools.{chosen.tool}').main(chosen))
     except Sim2RealError as error:

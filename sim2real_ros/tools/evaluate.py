@@ -84,7 +84,14 @@ def follow(robot: Robot, contract: Contract) -> list[Followed]:
     measured, drift = np.mean(speeds, axis=0), np.linalg.norm(stack.fleet.qpos[:, :2] - start, axis=1)
     lifted = np.quantile(np.array(feet), 0.95, axis=(0, 2))
     return [
-        Followed(c, tuple(measured[i]), float(drift[i]), float(lifted[i]), bool((feet[-1][i] < FOOT_DOWN).all()), bool(stack.fallen[i]))
+        Followed(
+            c,
+            tuple(measured[i]),
+            float(drift[i]),
+            float(lifted[i]),
+            bool((feet[-1][i] < FOOT_DOWN).all()),
+            bool(stack.fallen[i]),
+        )
         for i, c in enumerate(COMMANDS)
     ]
 

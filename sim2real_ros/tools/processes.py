@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from sim2real_ros.bringup import Options, Process
 from sim2real_ros.errors import RunError
 
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 PATIENCE_S = 10.0  # for a clean end; then SIGKILL
 
 
@@ -36,6 +38,12 @@ def command_line(process: Process, options: Options) -> list[str]:
     return line
 
 
+def _end_with_parent() -> None:
+    """Have the kernel send SIGINT to this process when its parent dies, however it dies (Linux; elsewhere nothing)."""
+    if sys.platform == 'linux':
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+
+
 class Stack:
     """Child processes of one bring-up; a context manager."""
 
@@ -46,7 +54,9 @@ class Stack:
     def __enter__(self) -> Stack:
         for process in self._descriptions:
             # a session of its own: Ctrl-C reaches us alone, and we end the nodes in order
-            self.children[process.executable] = subprocess.Popen(command_line(process, self._options), start_new_session=True)
+            self.children[process.executable] = subprocess.Popen(
+                command_line(process, self._options), start_new_session=True, preexec_fn=_end_with_parent
+            )
         return self
 
     def check(self) -> None:
