@@ -6,8 +6,10 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = 'sim2real_ros'
-MESSAGES = ('builtin-interfaces', 'diagnostic-msgs', 'geometry-msgs', 'lifecycle-msgs', 'nav-msgs', 'rcl-interfaces', 'rosgraph-msgs',
-            'sensor-msgs', 'std-msgs', 'std-srvs')  # fmt: skip
+MESSAGES = (
+    'builtin-interfaces', 'diagnostic-msgs', 'geometry-msgs', 'lifecycle-msgs', 'nav-msgs', 'rcl-interfaces', 'rosgraph-msgs',
+    'sensor-msgs', 'std-msgs', 'std-srvs',
+)  # fmt: skip
 
 
 def data(folder: str) -> list[tuple[str, list[str]]]:

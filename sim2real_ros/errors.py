@@ -42,7 +42,9 @@ class JointError(Sim2RealError):
         duplicate: names that occur more than once.
     """
 
-    def __init__(self, message: str, missing: Sequence[str] = (), extra: Sequence[str] = (), duplicate: Sequence[str] = ()):
+    def __init__(
+        self, message: str, missing: Sequence[str] = (), extra: Sequence[str] = (), duplicate: Sequence[str] = ()
+    ) -> None:
         self.missing, self.extra, self.duplicate = list(missing), list(extra), list(duplicate)
         super().__init__(message)
 

@@ -198,9 +198,8 @@ def _width_fault(kind: str, name: str, shape: list[Any], width: int, made: str) 
     if len(shape) not in (1, 2):
         return [f'{kind} {name}: has {len(shape)} dimensions {shape}; 1 or 2 are expected']
     if isinstance(shape[-1], int) and shape[-1] != width:
-        return [
-            f'{kind} {name}: the network has {shape[-1]} numbers, {made} {width} ({abs(shape[-1] - width)} {"missing" if width < shape[-1] else "too many"})'
-        ]
+        verdict = f'{abs(shape[-1] - width)} {"missing" if width < shape[-1] else "too many"}'
+        return [f'{kind} {name}: the network has {shape[-1]} numbers, {made} {width} ({verdict})']
     if len(shape) == 2 and isinstance(shape[0], int) and shape[0] != 1:
         return [f'{kind} {name}: the batch dimension is fixed at {shape[0]}; export the policy with a batch of 1 or a free one']
     return []

@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from nav_msgs.msg import Odometry
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
@@ -235,7 +236,7 @@ class MujocoNode(Node):
         self._joints_out.publish(joints)
 
 
-def _imu(world: World, stamp) -> Imu:  # noqa: ANN001
+def _imu(world: World, stamp: Time) -> Imu:
     sample, message = world.imu(), Imu()
     message.header.stamp, message.header.frame_id = stamp, world.robot.sensors.imu_frame
     q, w, a = message.orientation, message.angular_velocity, message.linear_acceleration
@@ -245,7 +246,7 @@ def _imu(world: World, stamp) -> Imu:  # noqa: ANN001
     return message
 
 
-def _odometry(world: World, stamp) -> Odometry:  # noqa: ANN001
+def _odometry(world: World, stamp: Time) -> Odometry:
     message = Odometry(child_frame_id='base_link')
     message.header.stamp, message.header.frame_id = stamp, 'odom'
     p, q, v = message.pose.pose.position, message.pose.pose.orientation, message.twist.twist.linear

@@ -107,7 +107,8 @@ class PolicyNode(LifecycleNode):
         self._contract_out.publish(String(data=contract.to_json()))
         self._reason = 'inactive'
         self.get_logger().info(
-            f'policy {contract.file.name} [{contract.id}]: {contract.file.rate_hz:g} Hz, network {self._runner.network.warm_up_ms:.2f} ms'
+            f'policy {contract.file.name} [{contract.id}]: {contract.file.rate_hz:g} Hz, '
+            f'network {self._runner.network.warm_up_ms:.2f} ms'
         )
         return super().on_configure(state)
 

@@ -138,7 +138,7 @@ class SafetyFilter:
         """
         goal = TRANSITIONS.get((self.mode, event))
         if goal is None:
-            return f'{event.value} is not possible in the mode {self.mode.value}; possible: {", ".join(possible(self.mode)) or "nothing"}'
+            return f'{event.value} is not possible in the mode {self.mode.value}; possible: {", ".join(possible(self.mode))}'
         if event is Event.ESTOP:
             self.trip(Fault('estop', 'emergency stop requested'))
             return None

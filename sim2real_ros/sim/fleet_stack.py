@@ -22,8 +22,10 @@ START_HEIGHT = 0.34  # m
 
 
 class FleetStack:
-    """B robots under one policy. Modes and latched faults are the business of one robot's `SafetyFilter`; here a robot
-    that leans or sinks too far simply counts as fallen.
+    """B robots under one policy.
+
+    Modes and latched faults are the business of one robot's `SafetyFilter`; here a robot that leans or sinks too far
+    simply counts as fallen.
 
     Attributes:
         fleet: the robots.

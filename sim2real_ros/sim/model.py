@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 from sim2real_ros.errors import DependencyError, DocumentError, NotFoundError
@@ -17,7 +18,7 @@ FLOOR, IMU = 'floor', 'imu_sensor'
 GROUND_BIT, ROBOT_BIT = 1, 2  # contact bits: with the floor, with the robot itself
 
 
-def import_mujoco():  # noqa: ANN201 - the module itself
+def import_mujoco() -> ModuleType:
     """Import mujoco, or say how to install it."""
     try:
         import mujoco  # noqa: PLC0415 - optional
@@ -65,8 +66,8 @@ def build_model(
     spec.compiler.fusestatic = False  # feet and IMU are fixed links; they keep their names
     for actuator in list(spec.actuators):
         spec.delete(actuator)
-    for key in list(spec.keys):
-        spec.delete(key)
+    for element in [*spec.keys, *spec.sensors]:  # of the file's own simulation; a sensor of ours may bear the same name
+        spec.delete(element)
     _add_world(mujoco, spec, robot, timestep)
     _set_joints(mujoco, spec, robot, actuators, str(path))
     _set_contacts(mujoco, spec, robot, collisions)
@@ -77,7 +78,7 @@ def build_model(
         raise DocumentError(str(path), [f'MuJoCo cannot compile it: {" ".join(str(error).split())}']) from None
 
 
-def _add_world(mujoco, spec: mujoco.MjSpec, robot: Robot, timestep: float) -> None:  # noqa: ANN001
+def _add_world(mujoco: ModuleType, spec: mujoco.MjSpec, robot: Robot, timestep: float) -> None:
     spec.option.timestep = timestep
     spec.option.integrator = mujoco.mjtIntegrator.mjINT_IMPLICITFAST
     spec.option.cone = mujoco.mjtCone.mjCONE_PYRAMIDAL
@@ -97,7 +98,7 @@ def _add_world(mujoco, spec: mujoco.MjSpec, robot: Robot, timestep: float) -> No
         base.add_freejoint(name='base_free')
 
 
-def _set_joints(mujoco, spec: mujoco.MjSpec, robot: Robot, actuators: str, source: str) -> None:  # noqa: ANN001
+def _set_joints(mujoco: ModuleType, spec: mujoco.MjSpec, robot: Robot, actuators: str, source: str) -> None:
     hinges = [j for j in spec.joints if j.type in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)]
     JointMap([j.name for j in hinges], robot.joints, source=source, target=f'robot {robot.name}', exact=True)
     figures = robot.simulation
@@ -117,7 +118,7 @@ def _set_joints(mujoco, spec: mujoco.MjSpec, robot: Robot, actuators: str, sourc
             actuator.set_to_motor()
 
 
-def _set_contacts(mujoco, spec: mujoco.MjSpec, robot: Robot, collisions: str) -> None:  # noqa: ANN001
+def _set_contacts(mujoco: ModuleType, spec: mujoco.MjSpec, robot: Robot, collisions: str) -> None:
     for geom in spec.geoms:
         geom.condim = 3
         if geom.name == FLOOR:
@@ -132,7 +133,7 @@ def _set_contacts(mujoco, spec: mujoco.MjSpec, robot: Robot, collisions: str) ->
         geom.friction[0] = robot.simulation.foot_friction
 
 
-def _add_sensors(mujoco, spec: mujoco.MjSpec, robot: Robot) -> None:  # noqa: ANN001
+def _add_sensors(mujoco: ModuleType, spec: mujoco.MjSpec, robot: Robot) -> None:
     base = spec.worldbody.first_body()
     body = spec.body(robot.sensors.imu_frame) or base
     site = body.add_site(name=IMU)

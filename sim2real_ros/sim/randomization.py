@@ -51,11 +51,12 @@ class Ranges:
 
 def nominal(robot: Robot) -> Ranges:
     """Return ranges that change nothing: the robot file's figures, no noise, no delay, no push."""
-    friction, joint = robot.simulation.foot_friction, robot.simulation
+    figures = robot.simulation
     return Ranges(
-        friction=(friction, friction), base_mass=(0, 0), centre_of_mass=0, motor_strength=(1, 1), stiffness=(1, 1), damping=(1, 1),
-        joint_friction=(joint.joint_friction[0], joint.joint_friction[0]),
-        joint_damping=(joint.joint_damping[0], joint.joint_damping[0]),
+        friction=(figures.foot_friction, figures.foot_friction),
+        base_mass=(0, 0), centre_of_mass=0, motor_strength=(1, 1), stiffness=(1, 1), damping=(1, 1),
+        joint_friction=(figures.joint_friction[0], figures.joint_friction[0]),
+        joint_damping=(figures.joint_damping[0], figures.joint_damping[0]),
         action_delay_s=(0, 0), joint_offset=0, noise_joint_pos=0, noise_joint_vel=0, noise_base_ang_vel=0, noise_base_tilt=0,
         push_speed=0,
     )  # fmt: skip

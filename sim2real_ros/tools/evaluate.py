@@ -129,6 +129,6 @@ def _print(contract: Contract, followed: list[Followed], fallen: np.ndarray, lim
     survived = int((~fallen).sum())
     verdict = 'meets the bar' if survived >= SURVIVAL * len(fallen) else 'misses the bar'
     console.print(
-        f'{survived} of {len(fallen)} randomised episodes of {EPISODE_S:g} s without a fall, pushes of {Ranges().push_speed:g} m/s '
-        f'({verdict}: {SURVIVAL:.0%}); the limiter altered {limited:.2%} of the torques'
+        f'{survived} of {len(fallen)} randomised episodes of {EPISODE_S:g} s without a fall, '
+        f'pushes of {Ranges().push_speed:g} m/s ({verdict}: {SURVIVAL:.0%}); the limiter altered {limited:.2%} of the torques'
     )

@@ -67,7 +67,7 @@ class Stack:
 
     def __exit__(self, *_: object) -> None:
         """End policy, safety, watchdog and driver, in this order, each given the time to leave a safe state behind."""
-        order = [n for n in ('policy_node', 'safety_node', 'watchdog_node') if n in self.children]
+        order: list[str] = [n for n in ('policy_node', 'safety_node', 'watchdog_node') if n in self.children]
         order += [name for name in self.children if name not in order]
         for name in order:
             child = self.children[name]

@@ -10,6 +10,7 @@ import argparse
 import os
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +19,9 @@ from sim2real_ros.contract import load_contract
 from sim2real_ros.errors import DependencyError
 from sim2real_ros.tools.processes import Stack
 from sim2real_ros.tools.summary import Segment, summarise
+
+if TYPE_CHECKING:
+    from sim2real_ros.ros.operator import Operator
 
 STOP_S = 1.5  # of zero command before the pose move
 TOUR = (  # share of the time, command x y yaw
@@ -75,7 +79,7 @@ def main(arguments: argparse.Namespace) -> int:
         return summarise(trace, segments, mode, contract)
 
 
-def _operate(operator, arguments: argparse.Namespace) -> list[Segment]:  # noqa: ANN001 - Operator needs rclpy to be named
+def _operate(operator: Operator, arguments: argparse.Namespace) -> list[Segment]:
     """Stand up, walk, lie down; returns when each command was given, in simulated time."""
     operator.wait(lambda: operator.time > 0, 30, 'the simulator sent no clock')
     operator.insist('damp', 20)
@@ -96,10 +100,7 @@ def _operate(operator, arguments: argparse.Namespace) -> list[Segment]:  # noqa:
         print('stopping')
         operator.walk(np.zeros(3), STOP_S, 60)
         operator.insist('pose', 5)
-        operator.wait(
-            lambda end=operator.time + 2.6: operator.time >= end or operator.mode != 'pose',
-            60,
-            'simulated time stood still',
-        )
+        end = operator.time + STOP_S
+        operator.wait(lambda: operator.time >= end or operator.mode != 'pose', 60, 'simulated time stood still')
         operator.request('damp')
     return segments

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from sim2real_ros.action.decode import ActionDecoder
 from sim2real_ros.contract import Contract, load_contract
+from sim2real_ros.contract.schema import Phase, VelocityCommand
 from sim2real_ros.observation import ObservationBuilder
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import Robot, load_robot
@@ -50,24 +51,31 @@ def main(arguments: argparse.Namespace) -> int:
 def _head(contract: Contract, runner: PolicyRunner) -> Table:
     file = contract.file
     table = Table(title=f'policy {file.name}', show_header=False, title_justify='left')
-    velocity = file.commands.velocity
     rows = {
         'contract': f'{contract.source}  id {contract.id}',
         'network': f'{contract.model_path}  sha256 {str(file.model.sha256)[:16]}...',
         'robot': file.robot,
         'rate': f'{file.rate_hz:g} Hz, network {runner.network.warm_up_ms:.2f} ms on this machine',
         'needs': ', '.join(['joint_states', *runner.builder.needs]),
-        'velocity command': 'none' if velocity is None else f'x {velocity.x} m/s, y {velocity.y} m/s, yaw {velocity.yaw} rad/s, '
-        f'zero below {velocity.deadband:g}, zero after {velocity.timeout_s:g} s of silence',
-        'phase': 'none' if file.phase is None else f'{file.phase.period_s:g} s, {file.phase.encoding} of offsets {file.phase.offsets}'
-        + (', rests at zero command' if file.phase.stop_at_zero_command else ''),
+        'velocity command': 'none' if file.commands.velocity is None else _velocity(file.commands.velocity),
+        'phase': 'none' if file.phase is None else _phase(file.phase),
         'trained latency': 'not stated' if file.latency is None else f'{file.latency.trained_ms} ms',
         'golden vectors': 'none' if file.golden is None else f'{file.golden}, reproduced',
         'provenance': ', '.join(f'{k}: {v}' for k, v in file.provenance.model_dump().items() if v),
-    }  # fmt: skip
+    }
     for key, value in rows.items():
         table.add_row(key, value)
     return table
+
+
+def _velocity(velocity: VelocityCommand) -> str:
+    ranges = f'x {velocity.x} m/s, y {velocity.y} m/s, yaw {velocity.yaw} rad/s'
+    return f'{ranges}, zero below {velocity.deadband:g}, zero after {velocity.timeout_s:g} s of silence'
+
+
+def _phase(phase: Phase) -> str:
+    rest = ', rests at zero command' if phase.stop_at_zero_command else ''
+    return f'{phase.period_s:g} s, {phase.encoding} of offsets {phase.offsets}{rest}'
 
 
 def _terms(name: str, contract: Contract, builder: ObservationBuilder) -> Table:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The summary of a run, from the simulator's trace: how each command was followed, whether the robot fell, how old commands were."""
+"""The summary of a run, from the simulator's trace: were the commands followed, did the robot fall, how old were torques."""
 
 from __future__ import annotations
 

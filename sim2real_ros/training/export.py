@@ -35,7 +35,7 @@ def export_policy(runner: OnPolicyRunner, env: VelocityEnv, folder: Path, proven
     document['provenance'] |= provenance
     actor = runner.alg.get_policy().as_onnx(verbose=False).to('cpu').eval()
     golden = _walk(actor, env)
-    np.savez_compressed(folder / 'golden.npz', **golden)
+    np.savez_compressed(folder / 'golden.npz', **golden)  # type: ignore[arg-type]
     model = _onnx(actor, env.contract)
     entry = model.metadata_props.add()
     entry.key, entry.value = METADATA_KEY, yaml.safe_dump(document, sort_keys=False)

@@ -37,7 +37,8 @@ class VelocityEnv(VecEnv):
         self.fleet = Fleet(robot, size, ranges=ranges, seed=seed, timestep=TIMESTEP, actuators='position', threads=threads)
         self.period = contract.period_s
         self._substeps = round(self.period / TIMESTEP)
-        self.num_envs, self.num_actions, self.device, self.cfg = size, contract.action_width, 'cpu', {}
+        self.num_envs, self.num_actions, self.device = size, contract.action_width, 'cpu'
+        self.cfg: dict[str, Any] = {}
         self.max_episode_length = round(EPISODE_S / self.period)
         self.builder, self._critic_builder = ObservationBuilder(contract, (size,)), ObservationBuilder(contract, (size,))
         self._clock, self._decoder = GaitClock(contract, (size,)), ActionDecoder(contract)
@@ -124,12 +125,24 @@ class VelocityEnv(VecEnv):
         self._foot_vel[self._ticks == 1] = 0.0
         self._foot_pos = foot_pos
         return Step(
-            command=self.command, standing=~self.command.any(axis=1), phase=self._clock.phase, lin_vel=fleet.lin_vel,
-            ang_vel=fleet.ang_vel, gravity=gravity_in_base(fleet.quat_xyzw), height=fleet.qpos[:, 2],
-            joint_pos=fleet.joint_pos - self.contract.default_position, joint_vel=fleet.joint_vel, joint_acc=self._qacc[:, 6:],
-            torque=self._torque[:, 6:], action=self._actions[0], last_action=self._actions[1], last_last_action=self._actions[2],
-            foot_height=foot_pos[..., 2], foot_vel=self._foot_vel, hips=self._hips,
-        )  # fmt: skip
+            command=self.command,
+            standing=np.logical_not(self.command.any(axis=1)),
+            phase=self._clock.phase,
+            lin_vel=fleet.lin_vel,
+            ang_vel=fleet.ang_vel,
+            gravity=gravity_in_base(fleet.quat_xyzw),
+            height=fleet.qpos[:, 2],
+            joint_pos=fleet.joint_pos - self.contract.default_position,
+            joint_vel=fleet.joint_vel,
+            joint_acc=self._qacc[:, 6:],
+            torque=self._torque[:, 6:],
+            action=self._actions[0],
+            last_action=self._actions[1],
+            last_last_action=self._actions[2],
+            foot_height=foot_pos[..., 2],
+            foot_vel=self._foot_vel,
+            hips=self._hips,
+        )
 
     def _log(self, step: Step, done: np.ndarray, fell: np.ndarray) -> dict[str, float]:
         moving = ~step.standing

@@ -29,10 +29,14 @@ damping: {{".*": 0.5}}
 inputs:
   obs:
     stack: {{lags: [0], layout: term_major, fill: first}}
-    terms: [{{term: base_ang_vel, scale: 0.25}}, {{term: projected_gravity}}, {{term: velocity_command}}, {{term: joint_pos_rel}},
-            {{term: joint_vel, scale: 0.05}}, {{term: last_action, value: clipped}}]
+    terms: [{{term: base_ang_vel, scale: 0.25}}, {{term: projected_gravity}}, {{term: velocity_command}},
+            {{term: joint_pos_rel}}, {{term: joint_vel, scale: 0.05}}, {{term: last_action, value: clipped}}]
 outputs:
-  actions: {{type: joint_position, scale: {{".*_hip_joint": 0.125, ".*_(thigh|calf)_joint": 0.25}}, offset: default, clip: [-100, 100]}}
+  actions:
+    type: joint_position
+    scale: {{".*_hip_joint": 0.125, ".*_(thigh|calf)_joint": 0.25}}
+    offset: default
+    clip: [-100, 100]
 commands: {{velocity: {{x: [-1, 1], y: [-1, 1], yaw: [-1, 1], timeout_s: 0.5}}}}
 provenance: {{trainer: robot_lab}}
 """

@@ -26,6 +26,7 @@ import numpy as np
 import pytest
 from safety_rig import go2
 
+from sim2real_ros.robot import Robot
 from sim2real_ros.safety.limits import TorqueLimiter
 from sim2real_ros.sim.model import build_model
 
@@ -105,9 +106,14 @@ def swing(rng: np.random.Generator) -> Policy:
 POLICIES = {policy.__name__: policy for policy in (push, push_targets, telegraph, telegraph_targets, pump, swing)}
 
 
-def with_limits() -> Limiter:
+def with_rate(rate: np.ndarray) -> Robot:
+    """Return the robot with another torque rate in N m/s."""
+    return replace(ROBOT, safety=replace(ROBOT.safety, torque_rate=rate))
+
+
+def with_limits(robot: Robot = ROBOT) -> Limiter:
     """Return the limiter of the filter."""
-    own = TorqueLimiter(ROBOT)
+    own = TorqueLimiter(robot)
     return lambda wanted, q, v: own.apply(wanted, q, v, DT)[0]
 
 
@@ -116,10 +122,10 @@ def with_saturation() -> Limiter:
     return lambda wanted, q, v: np.clip(wanted, -EFFORT, EFFORT)
 
 
-def with_rate_after_barrier() -> Limiter:
+def with_rate_after_barrier(robot: Robot) -> Limiter:
     """Return the limits in the wrong order: a brake that is rate-limited."""
-    own = TorqueLimiter(replace(ROBOT, safety=replace(ROBOT.safety, torque_rate=np.full(N, np.inf))))
-    last, change = np.zeros(N), ROBOT.safety.torque_rate * DT
+    own = TorqueLimiter(with_rate(np.full(N, np.inf)))
+    last, change = np.zeros(N), robot.safety.torque_rate * DT
 
     def limited(wanted: np.ndarray, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         last[:] = np.clip(own.apply(wanted, q, v, DT)[0], last - change, last + change)
@@ -169,10 +175,14 @@ def test_with_saturation_alone_every_one_of_them_breaks_the_bar(name, seed):
     assert overshoot > 10 * BAR
 
 
-def test_a_brake_that_is_rate_limited_breaks_the_bar():
-    """Why the rate comes before the barrier."""
-    overshoots = [
-        worst(POLICIES[name](np.random.default_rng(0)), with_rate_after_barrier(), 0, give_up=2 * BAR)[0]
-        for name in ('push', 'telegraph', 'telegraph_targets', 'swing')
-    ]
-    assert max(overshoots) > BAR, np.degrees(overshoots)
+@pytest.mark.parametrize('name', ['push', 'telegraph', 'swing'])
+def test_a_brake_that_is_rate_limited_breaks_the_bar_where_the_limits_in_their_order_hold_it(name):
+    """Why the rate comes before the barrier, on a motor that takes 0.1 s to full torque; measured 1.7 and over 37 degrees.
+
+    At the 10 ms of the robot file both orders hold the bar: there the rate hardly binds.
+    """
+    slow = with_rate(ROBOT.safety.torque_rate / 10)
+    right, _ = worst(POLICIES[name](np.random.default_rng(0)), with_limits(slow), 0)
+    wrong, _ = worst(POLICIES[name](np.random.default_rng(0)), with_rate_after_barrier(slow), 0, give_up=5 * BAR)
+    assert right <= BAR
+    assert wrong > 5 * BAR

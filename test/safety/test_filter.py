@@ -271,9 +271,7 @@ def test_active_sends_the_torque_of_the_policys_gains(active):
 def test_velocity_and_effort_targets_are_followed(active):
     active.target = None
     speed, effort = np.linspace(-1, 1, N), np.linspace(2, -2, N)
-    active.safety.set_targets(
-        active.contract.id, JointTargets(active.stamp, active.contract.default_position, speed, effort)
-    )
+    active.safety.set_targets(active.contract.id, JointTargets(active.stamp, active.contract.default_position, speed, effort))
     wanted = active.contract.gains.damping * speed + effort
     assert np.allclose(active.run(10).torque, wanted)
 

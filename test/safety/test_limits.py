@@ -253,9 +253,7 @@ def test_mirror_symmetric(torque, last, share, over, v, dt):
     assert (mirror_mask == mask).all()
 
 
-@given(
-    torque=TORQUE, last=TORQUE, share=SHARE, over=OVER, v=SPEED, dt=DT, order=st.permutations(range(N)).map(np.array)
-)
+@given(torque=TORQUE, last=TORQUE, share=SHARE, over=OVER, v=SPEED, dt=DT, order=st.permutations(range(N)).map(np.array))
 def test_joint_permutation_equivariant(torque, last, share, over, v, dt, order):
     q = position(share, over)
     straight, mask = limiter(last).apply(torque, q, v, dt)

@@ -28,9 +28,7 @@ def state(q: np.ndarray, v: np.ndarray | None = None, stamp: float = 3.0) -> Rob
 
 def move(q: np.ndarray, goal: np.ndarray | None = None, torque: np.ndarray | None = None) -> PoseMove:
     """Return a move from rest at stamp 3."""
-    return PoseMove(
-        ROBOT, state(q), np.zeros(N) if torque is None else torque, ROBOT.pose('stand') if goal is None else goal
-    )
+    return PoseMove(ROBOT, state(q), np.zeros(N) if torque is None else torque, ROBOT.pose('stand') if goal is None else goal)
 
 
 def duration(planned: PoseMove) -> float:

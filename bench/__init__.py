@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Timings as ratios within one run: `make bench`."""
