@@ -15,6 +15,15 @@ LEVEL_XYZW = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True, slots=True)
+class ImuSample:
+    """REP-145: orientation of the sensor in the world, its rate and its specific force, in the sensor frame."""
+
+    quat_xyzw: np.ndarray  # (4,)
+    ang_vel: np.ndarray  # (3,) rad/s
+    lin_acc: np.ndarray  # (3,) m/s^2; +g on the up axis at rest
+
+
+@dataclass(frozen=True, slots=True)
 class RobotState:
     """A complete sample of the robot's sensors."""
 

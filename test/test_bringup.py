@@ -170,9 +170,16 @@ def test_a_node_that_ends_is_named_with_its_code(stand_ins):
 
 def test_all_nodes_are_ended_when_the_block_is_left_by_an_error(stand_ins, monkeypatch):
     monkeypatch.setattr(processes, 'PATIENCE_S', 1.0)
-    with pytest.raises(KeyError), Stack([Process(name, {}) for name in NODES], Options()) as stack:
-        stack.check()
-        raise KeyError
+    stack = Stack([Process(name, {}) for name in NODES], Options())
+
+    def fail() -> None:
+        with stack:
+            stack.check()
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+    assert len(stack.children) == len(NODES)
     assert all(child.returncode is not None for child in stack.children.values())
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
-from sensor_msgs.msg import JointState
+from nav_msgs.msg import Odometry
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from sim2real_ros.errors import JointError
 from sim2real_ros.joints import JointMap
 from sim2real_ros.robot import Robot
-from sim2real_ros.signals import JointTargets, SafeTorque
+from sim2real_ros.signals import ImuSample, JointTargets, SafeTorque
 
 WATCHDOG = 'watchdog'  # label of the commands that the watchdog sends
 
@@ -33,6 +34,28 @@ def nanoseconds(stamp: Time) -> int:
 def time_message(nanoseconds_: int) -> Time:
     """Return a stamp message."""
     return Time(sec=nanoseconds_ // 1_000_000_000, nanosec=nanoseconds_ % 1_000_000_000)
+
+
+def imu_message(sample: ImuSample, frame: str, stamp: Time) -> Imu:
+    """Return an IMU sample as a message."""
+    message = Imu()
+    message.header.stamp, message.header.frame_id = stamp, frame
+    q, w, a = message.orientation, message.angular_velocity, message.linear_acceleration
+    q.x, q.y, q.z, q.w = sample.quat_xyzw.tolist()
+    w.x, w.y, w.z = sample.ang_vel.tolist()
+    a.x, a.y, a.z = sample.lin_acc.tolist()
+    return message
+
+
+def odometry_message(position: np.ndarray, quat_xyzw: np.ndarray, lin_vel: np.ndarray, stamp: Time) -> Odometry:
+    """Return the base's pose in `odom` and its velocity (3,) m/s in `base_link` as a message."""
+    message = Odometry(child_frame_id='base_link')
+    message.header.stamp, message.header.frame_id = stamp, 'odom'
+    p, q, v = message.pose.pose.position, message.pose.pose.orientation, message.twist.twist.linear
+    p.x, p.y, p.z = position.tolist()
+    q.x, q.y, q.z, q.w = quat_xyzw.tolist()
+    v.x, v.y, v.z = lin_vel.tolist()
+    return message
 
 
 def targets_message(targets: JointTargets, joints: tuple[str, ...], contract_id: str, stamp: Time) -> JointState:

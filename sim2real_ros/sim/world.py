@@ -3,24 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from sim2real_ros.robot import Robot
 from sim2real_ros.rotations import world_to_base, xyzw_from_wxyz
-from sim2real_ros.signals import RobotState
+from sim2real_ros.signals import ImuSample, RobotState
 from sim2real_ros.sim.model import build_model, import_mujoco
-
-
-@dataclass(frozen=True, slots=True)
-class ImuSample:
-    """REP-145: orientation of the sensor in the world, its rate and its specific force, in the sensor frame."""
-
-    quat_xyzw: np.ndarray  # (4,)
-    ang_vel: np.ndarray  # (3,) rad/s
-    lin_acc: np.ndarray  # (3,) m/s^2; +g on the up axis at rest
 
 
 class World:

@@ -17,7 +17,7 @@ from sim2real_ros.errors import DocumentError, JointError
 from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.safety.filter import BLEND_S, last_resort
 from sim2real_ros.safety.modes import Event
-from sim2real_ros.signals import Gains, JointTargets
+from sim2real_ros.signals import JointTargets
 
 ROBOT = go2()
 N = len(ROBOT.joints)
@@ -176,8 +176,8 @@ def test_a_state_that_was_seen_before_is_not_answered_again(mode):
 
 
 def test_rest_is_no_torque_at_all_and_starts_the_rate_from_zero(active):
-    active.target = active.contract.default_position + 0.1
-    assert np.abs(active.run(20).torque).max() > 2
+    active.target = active.contract.default_position + 0.3
+    assert (np.abs(active.run(30).torque) > 1.4 * ROBOT.safety.torque_rate * DT).any()
     assert (active.safety.rest().torque == 0).all()
     assert (np.abs(active.step().torque) <= ROBOT.safety.torque_rate * DT).all()
 
@@ -366,17 +366,17 @@ def test_a_policy_that_speaks_again_after_a_timeout_is_not_followed_by_itself(ac
 
 # --- contracts
 
-LEGS = tuple(name for name in ROBOT.joints if 'hip' not in name)
+KNEELESS = tuple(name for name in ROBOT.joints if 'calf' not in name)
 
 
 def test_joints_that_the_policy_does_not_drive_are_held_at_the_stand_with_the_pose_gains():
-    rig = Rig(own=contract(joints=LEGS[::-1])).bring_to(Mode.ACTIVE)
+    rig = Rig(own=contract(joints=KNEELESS[::-1])).bring_to(Mode.ACTIVE)
     rig.target = rig.contract.default_position + 0.05
-    hips = np.array(['hip' in name for name in ROBOT.joints])
+    calves = np.array(['calf' in name for name in ROBOT.joints])
     rig.q = ROBOT.pose('stand') + 0.03
     torque = rig.run(30).torque
-    assert np.allclose(torque[hips], -0.03 * ROBOT.pose_move.stiffness[hips])
-    assert np.allclose(torque[~hips], 0.02 * 25.0)
+    assert np.allclose(torque[calves], -0.03 * ROBOT.pose_move.stiffness[calves])
+    assert np.allclose(torque[~calves], 0.02 * 25.0)
 
 
 def test_targets_go_to_the_joints_that_the_contract_names_whatever_its_order():

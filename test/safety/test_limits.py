@@ -165,6 +165,19 @@ def test_braking_torque_is_not_cut_by_the_motor_line(share, sign):
     assert (final == -sign * EFFORT).all()
 
 
+@given(torque=TORQUE, share=numbers(1.0, 1.9), sign=st.sampled_from([-1.0, 1.0]))
+def test_beyond_the_no_load_speed_the_motor_line_takes_torque_away_but_never_brakes(torque, share, sign):
+    """On a motor whose no-load speed is half of the joint's velocity limit, so that no barrier acts."""
+    quick = replace(ROBOT, safety=replace(ROBOT.safety, no_load_speed=0.5 * ROBOT.limits.velocity))
+    wanted = 0.1 * torque
+    q = MIDDLE - sign * 0.5 * (MIDDLE - ROBOT.limits.lower)
+    final, limited = limiter(wanted, quick).apply(wanted, q, sign * share * quick.safety.no_load_speed, ANYTIME)
+    free = (limited & Limit.BARRIER) == 0
+    braking = sign * wanted <= 0
+    assert (final[free & braking] == wanted[free & braking]).all()
+    assert (final[free & ~braking] == 0).all()
+
+
 # --- barrier
 
 
