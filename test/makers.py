@@ -70,7 +70,8 @@ def make_contract(data: Mapping[str, Any] | None = None, model_path: Path | None
 class Linear:
     """What an ONNX file made by `make_onnx` computes, in numpy.
 
-    Without state: `y = x W + b`, x being the inputs side by side. With state: `h' = h + x U`, `y = x W + b + h' V`.
+    Without state: `y = x W + b`, x being the inputs side by side. With state: `h' = h + x U + c`, `y = x W + b + h' V`;
+    the drift c makes ticks of zeros count, so that a warm-up which leaves its state behind shows.
     """
 
     path: Path
@@ -78,6 +79,7 @@ class Linear:
     bias: np.ndarray
     state_in: np.ndarray  # U
     state_out: np.ndarray  # V
+    drift: np.ndarray  # c
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
         """Return the outputs side by side, (..., m)."""
@@ -123,6 +125,7 @@ def make_onnx(
         'b': rng.normal(0, 0.3, total_out),
         'U': rng.normal(0, 0.3, (total_in, state)),
         'V': rng.normal(0, 0.3, (state, total_out)),
+        'c': rng.normal(0, 0.3, state),
     }
     arrays = {name: values.astype(kind) for name, values in arrays.items()}
     if nan:
@@ -145,12 +148,13 @@ def make_onnx(
         values_out.append(helper.make_tensor_value_info('h_out', dtype, [1, 1, state]))
         nodes += [
             helper.make_node('MatMul', ['x', '_U'], ['xU']),
-            helper.make_node('Add', ['h_in', 'xU'], ['h_out']),
+            helper.make_node('Add', ['xU', '_c'], ['xUc']),
+            helper.make_node('Add', ['h_in', 'xUc'], ['h_out']),
             helper.make_node('MatMul', ['h_out', '_V'], ['hV']),
             helper.make_node('Squeeze', ['hV', 'first'], ['hV2']),
             helper.make_node('Add', ['y0', 'hV2'], ['y1']),
         ]
-        constants += [numpy_helper.from_array(arrays[name], f'_{name}') for name in ('U', 'V')]
+        constants += [numpy_helper.from_array(arrays[name], f'_{name}') for name in ('U', 'V', 'c')]
         constants.append(numpy_helper.from_array(np.array([0], dtype=np.int64), 'first'))
         last = 'y1'
     constants.append(numpy_helper.from_array(np.array(list(outputs.values()), dtype=np.int64), 'split'))
@@ -166,7 +170,7 @@ def make_onnx(
         onnx.save(model, path, save_as_external_data=True, location=f'{path.name}.data', size_threshold=100)
     else:
         onnx.save(model, path)
-    return Linear(path, arrays['W'], arrays['b'], arrays['U'], arrays['V'])
+    return Linear(path, arrays['W'], arrays['b'], arrays['U'], arrays['V'], arrays['c'])
 
 
 def write_yaml(path: Path, data: Any) -> Path:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Render the shipped Go2 policy walking at 0.8 m/s: go2_walking.png and go2_walking.gif beside this file.
-
-Needs the extra `sim`, Pillow and an offscreen OpenGL: MUJOCO_GL=osmesa python docs/images/make_picture.py (or egl).
-"""
+"""Render the shipped Go2 walking: MUJOCO_GL=osmesa (or egl) python docs/images/make_picture.py; needs `sim`, Pillow."""
 
 from pathlib import Path
 
@@ -18,7 +15,7 @@ from sim2real_ros.safety.modes import Event
 from sim2real_ros.sim.lockstep import Lockstep
 from sim2real_ros.sim.world import World
 
-FRAMES, FRAME_S = 50, 0.06  # of the animation: six gait periods
+FRAMES, FRAME_S = 50, 0.06  # of the animation, whose last line repeats it in ms: six gait periods
 SIZE, SMALL = (1280, 720), (480, 270)  # pixels of the picture and of the animation
 LIMBS = {'hip': ('thigh', 0.03), 'thigh': ('calf', 0.022), 'calf': ('foot', 0.015)}  # far end, radius in m
 COLOURS = {'hip': (0.20, 0.23, 0.28), 'thigh': (1.0, 0.62, 0.15), 'calf': (0.62, 0.66, 0.72), 'foot': (0.10, 0.10, 0.11)}
@@ -37,8 +34,8 @@ def paint() -> None:
         model.geom_rgba[i, :3] = FLOOR if model.geom(i).name == 'floor' else COLOURS.get(part, TRUNK)
         model.geom_rgba[i, 3] = part not in ('thigh', 'calf')  # drawn as limbs instead, without gaps
     model.vis.headlight.ambient[:], model.vis.headlight.diffuse[:], model.light_diffuse[:] = 0.5, 0.25, 0.35
-    model.vis.global_.offwidth, model.vis.global_.offheight, model.vis.quality.shadowsize = *SIZE, 8192
-    model.vis.map.shadowclip = 7.0
+    model.vis.global_.offwidth, model.vis.global_.offheight = SIZE
+    model.vis.quality.shadowsize, model.vis.map.shadowclip = 8192, 7.0
 
 
 def draw(scene: mujoco.MjvScene, kind: mujoco.mjtGeom, size: list, place: np.ndarray, colour: tuple) -> mujoco.MjvGeom:
@@ -78,6 +75,4 @@ with mujoco.Renderer(model, SIZE[1], SIZE[0]) as renderer:
         loop.run(FRAME_S)
 images[int(np.argmax(lifted))].quantize(200).save(Path(__file__).with_name('go2_walking.png'), optimize=True)
 first, *rest = [image.resize(SMALL).quantize(32) for image in images]
-first.save(
-    Path(__file__).with_name('go2_walking.gif'), save_all=True, append_images=rest, duration=round(1e3 * FRAME_S), loop=0
-)
+first.save(Path(__file__).with_suffix('.gif').with_stem('go2_walking'), save_all=True, append_images=rest, duration=60, loop=0)

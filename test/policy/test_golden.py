@@ -134,7 +134,7 @@ def test_vectors_of_a_recurrent_network_are_one_sequence(tmp_path):
     data['inputs']['h_in'] = {'state': 'h_out', 'initial': 'zeros'}
     contract = make_contract(data, linear.path)
     arrays = vectors(linear)
-    hidden = np.cumsum(arrays['in__obs'] @ linear.state_in, axis=0)
+    hidden = np.cumsum(arrays['in__obs'] @ linear.state_in + linear.drift, axis=0)
     arrays['out__actions'] = arrays['out__actions'] + hidden @ linear.state_out
     assert check(tmp_path, contract, arrays) < 1e-4
     for name in arrays:

@@ -101,13 +101,13 @@ def test_warm_up_time_is_measured(tmp_path):
 
 
 class NaiveRecurrent:
-    """h' = h + x U, y = x W + b + h' V, in float64."""
+    """h' = h + x U + c, y = x W + b + h' V, in float64."""
 
     def __init__(self, linear):
         self.linear, self.h = linear, np.zeros(linear.state_in.shape[1])
 
     def __call__(self, x):
-        self.h = self.h + x @ self.linear.state_in.astype(float)
+        self.h = self.h + x @ self.linear.state_in.astype(float) + self.linear.drift
         return self.linear(x) + self.h @ self.linear.state_out.astype(float)
 
 

@@ -78,6 +78,7 @@ def test_schema_faults_come_together_with_paths(load, data):
 
 def test_faults_against_the_urdf_come_together_with_paths(load, data):
     data['poses']['stand']['.*_hip_joint'] = 2.0
+    data['poses']['lying']['.*_calf_joint'] = -3.0
     data['damping'] = {'.*_hip': 1.0}
     data['safety']['torque_rate']['FL_hip_joint'] = 1.0
     data['simulation']['start_pose'] = 'sit'
@@ -86,6 +87,7 @@ def test_faults_against_the_urdf_come_together_with_paths(load, data):
     for part in (
         'poses.stand.FL_hip_joint: 2 rad is outside the joint range [-1.0472, 1.0472]',
         'poses.stand.RR_hip_joint',
+        'poses.lying.FL_calf_joint: -3 rad is outside the joint range [-2.7227, -0.83776]',
         'damping..*_hip: matches no joint',
         'damping: no value for FL_hip_joint',
         'safety.torque_rate: FL_hip_joint is matched by both',

@@ -60,6 +60,7 @@ def test_an_orientation_that_is_not_finite_is_found_in_the_same_tick(index, valu
     assert 'IMU' in fault.message
 
 
+@pytest.mark.filterwarnings('ignore::RuntimeWarning')
 def test_two_infinities_of_opposite_sign_do_not_cancel():
     values = np.zeros(N)
     values[0], values[1] = np.inf, -np.inf

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many randomised robots at once."""
+
+import numpy as np
+import pytest
+
+mujoco = pytest.importorskip('mujoco')
+pytest.importorskip('mujoco.batch', reason='a fleet needs MuJoCo 4')
+
+from sim2real_ros.contract import load_contract  # noqa: E402
+from sim2real_ros.robot import load_robot  # noqa: E402
+from sim2real_ros.sim.fleet import Fleet  # noqa: E402
+from sim2real_ros.sim.fleet_stack import FleetStack  # noqa: E402
+from sim2real_ros.sim.randomization import Ranges, nominal  # noqa: E402
+from sim2real_ros.tools import evaluate  # noqa: E402
+
+ROBOT = load_robot('go2')
+
+
+def make_fleet(size=64, ranges=None, seed=0):
+    fleet = Fleet(ROBOT, size, ranges=ranges or Ranges(), seed=seed, timestep=0.002)
+    fleet.reset(np.arange(size), ROBOT.pose('stand'), 0.34)
+    return fleet
+
+
+def test_every_robot_differs_within_the_ranges():
+    """Friction, mass, strength, gains, delay and offset are drawn from what `Ranges` says."""
+    ranges, own = Ranges(), make_fleet(256).randomizer
+    for values, (low, high) in (
+        (own.friction, ranges.friction),
+        (own.added_mass, ranges.base_mass),
+        (own.strength, ranges.motor_strength),
+        (own.stiffness, ranges.stiffness),
+        (own.damping, ranges.damping),
+        (own.delay_s, ranges.action_delay_s),
+        (own.joint_offset, (-ranges.joint_offset, ranges.joint_offset)),
+    ):
+        assert low <= values.min() < low + 0.1 * (high - low)
+        assert high - 0.1 * (high - low) < values.max() <= high
+
+
+def test_the_drawn_friction_is_the_friction_of_the_contact():
+    """MuJoCo takes the larger of two geoms' friction, so the floor's must be the smaller one."""
+    fleet = make_fleet(8)
+    for _ in range(100):
+        fleet.ctrl[:] = 40 * (ROBOT.pose('stand') - fleet.joint_pos) - 1.5 * fleet.joint_vel
+        fleet.batch.step()
+    for i in range(fleet.size):
+        model, data = fleet.batch.get_model(i), fleet.batch.get_data(i)
+        mujoco.mj_forward(model, data)
+        assert data.ncon >= 3
+        np.testing.assert_allclose(data.contact.friction[:, 0], fleet.randomizer.friction[i])
+
+
+def test_noise_has_mean_zero_and_its_stated_size():
+    """Averaged over many samples the sensors tell the truth, but for the encoder offset."""
+    fleet, ranges = make_fleet(512), Ranges()
+    samples = [fleet.sense(0.0) for _ in range(50)]
+    joint_vel = np.array([s.joint_vel for s in samples]) - fleet.joint_vel
+    joint_pos = np.array([s.joint_pos for s in samples]) - fleet.joint_pos - fleet.randomizer.joint_offset
+    ang_vel = np.array([s.base_ang_vel for s in samples]) - fleet.ang_vel
+    for noise, size in (
+        (joint_vel, ranges.noise_joint_vel),
+        (joint_pos, ranges.noise_joint_pos),
+        (ang_vel, ranges.noise_base_ang_vel),
+    ):
+        assert abs(noise.mean()) < 0.02 * size
+        assert 0.95 * size < np.abs(noise).max() <= size * (1 + 1e-9)
+
+
+def test_nominal_ranges_change_nothing():
+    """All robots are the robot file's, and sensors are perfect."""
+    fleet = make_fleet(4, nominal(ROBOT))
+    state = fleet.sense(0.0)
+    np.testing.assert_array_equal(state.joint_pos, fleet.joint_pos)
+    np.testing.assert_allclose(state.base_quat_xyzw, fleet.quat_xyzw, atol=1e-12)
+    assert fleet.randomizer.friction == pytest.approx(ROBOT.simulation.foot_friction)
+    assert not fleet.randomizer.delay_s.any()
+
+
+def test_the_same_seed_gives_the_same_fleet():
+    """An evaluation can be repeated."""
+    stacks = [FleetStack(ROBOT, load_contract('go2_velocity'), 3, Ranges(), 7) for _ in range(2)]
+    for stack in stacks:
+        stack.command[:, 0] = 0.5
+        for _ in range(20):
+            stack.policy_tick()
+    np.testing.assert_array_equal(stacks[0].fleet.qpos, stacks[1].fleet.qpos)
+
+
+def test_the_shipped_policy_follows_commands():
+    """Every command of the table within 15 %, no drift and all feet down at zero command, no fall."""
+    for followed in evaluate.follow(ROBOT, load_contract('go2_velocity')):
+        assert followed.good, followed
+
+
+@pytest.mark.parametrize('episodes', [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_randomised_robots_stay_on_their_feet(episodes):
+    """At least 95 % of 20 s episodes without a fall, under the training ranges and pushes of 0.5 m/s."""
+    fallen, _ = evaluate.survive(ROBOT, load_contract('go2_velocity'), episodes, seed=20000)
+    assert np.mean(~fallen) >= 0.95, f'{int(fallen.sum())} of {episodes} fell'
