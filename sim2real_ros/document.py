@@ -19,6 +19,23 @@ class Section(BaseModel):
     model_config = ConfigDict(extra='forbid', frozen=True, allow_inf_nan=False, protected_namespaces=())
 
 
+class StrictLoader(yaml.SafeLoader):
+    """YAML's safe loader, which besides refuses a key that occurs twice and leaves dates as text."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, expression) for tag, expression in resolvers if tag != 'tag:yaml.org,2002:timestamp']
+        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping; raises ConstructorError on a key that occurs twice."""
+        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
+        twice = sorted({key for key in keys if keys.count(key) > 1})
+        if twice:
+            raise yaml.constructor.ConstructorError(None, None, f'the key {", ".join(twice)} occurs twice', node.start_mark)
+        return super().construct_mapping(node, deep)
+
+
 Document = TypeVar('Document', bound=Section)
 
 
@@ -46,7 +63,7 @@ def parse_yaml(text: str, source: str) -> Any:
                 return json.loads(text)  # YAML would read JSON's \ud83d\ude00 as two broken characters, not as one
             except json.JSONDecodeError:
                 pass  # a YAML mapping in flow style
-        return yaml.safe_load(text)
+        return yaml.load(text, Loader=StrictLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a number or date that is none
         raise DocumentError(source, [f'not valid YAML: {" ".join(str(error).split())}']) from None
 
@@ -58,11 +75,15 @@ def validate(schema: type[Document], data: Any, source: str) -> Document:
         DocumentError: with one line per fault, each with its path in the file.
     """
     if not isinstance(data, dict):
-        raise DocumentError(source, [f'a mapping with the keys {", ".join(schema.model_fields)} is expected'])
+        raise DocumentError(source, [f'a mapping with the keys {_keys(schema)} is expected'])
     try:
         return schema.model_validate(data)
     except ValidationError as error:
         raise DocumentError(source, [_fault(item, schema, data) for item in error.errors()]) from None
+
+
+def _keys(schema: type[BaseModel]) -> str:
+    return ', '.join(field.alias or name for name, field in schema.model_fields.items())
 
 
 def _fault(item: Any, schema: type[BaseModel], data: Any) -> str:
@@ -73,7 +94,7 @@ def _fault(item: Any, schema: type[BaseModel], data: Any) -> str:
     elif kind == 'extra_forbidden':
         message = 'is not a known key'
         if len(item['loc']) == 1:
-            message += f'; known keys are {", ".join(schema.model_fields)}'
+            message += f'; known keys are {_keys(schema)}'
     else:
         given = item.get('input')
         message = message.removeprefix('Value error, ')

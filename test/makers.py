@@ -62,8 +62,11 @@ def contract_data(**changes: Any) -> dict[str, Any]:
 
 def make_contract(data: Mapping[str, Any] | None = None, model_path: Path | None = None, **changes: Any) -> Contract:
     """Return a checked contract without touching a file."""
-    file = validate(ContractFile, contract_data(**changes) if data is None else data, 'contract.yaml')
-    return resolve(file, 'contract.yaml', model_path)
+    document = contract_data(**changes) if data is None else dict(data)
+    if model_path is not None:
+        document['model'] = {'file': model_path.name}
+    file = validate(ContractFile, document, 'contract.yaml')
+    return resolve(file, 'contract.yaml', None if model_path is None else model_path.parent)
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,13 @@ class ActionDecoder:
         whole = len(self._writes) == 1 and np.array_equal(self._writes[0][1], np.arange(n))
         self._single = self._writes[0][0] if whole else None
 
-    def describe(self, joint: str) -> tuple[str, float]:
-        """Return which number of the outputs drives a joint, as text, and its scale."""
+    def scale_of(self, joint: str) -> float:
+        """Return the scale of the action that drives a joint."""
         start = 0
-        for name, action in self._contract.file.outputs.items():
+        for action in self._contract.file.outputs.values():
             joints = self._contract.action_joints(action)
             if joint in joints:
-                return f'{name}[{joints.index(joint)}]', float(self._scale[start + joints.index(joint)])
+                return float(self._scale[start + joints.index(joint)])
             start += len(joints)
         raise JointError(f'no output drives {joint}', missing=[joint])
 

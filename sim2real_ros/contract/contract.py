@@ -24,11 +24,16 @@ class Contract:
 
     file: ContractFile
     source: str  # where it was read, for messages
-    model_path: Path | None  # None when it came over the wire
+    folder: Path | None  # that its paths are relative to; None when it came over the wire
     joints: tuple[str, ...]
     default_position: np.ndarray  # rad
     gains: Gains
     id: str  # 12 hex digits; changes with any field and with the weights
+
+    @property
+    def model_path(self) -> Path | None:
+        """The network file; None when the contract came over the wire."""
+        return None if self.folder is None else (self.folder / self.file.model.file).resolve()
 
     @property
     def period_s(self) -> float:
@@ -72,12 +77,14 @@ def _canonical(file: ContractFile) -> str:
     return json.dumps(file.model_dump(mode='json', by_alias=True, exclude_none=False), sort_keys=True, separators=(',', ':'))
 
 
-def resolve(file: ContractFile, source: str, model_path: Path | None) -> Contract:
+def resolve(file: ContractFile, source: str, folder: Path | None) -> Contract:
     """Expand a contract's tables and check what one field says against another.
 
     Raises:
         DocumentError: it has faults; all are listed.
     """
+    from sim2real_ros.observation.builder import resolve_slots  # noqa: PLC0415 - terms take a contract
+
     faults: list[str] = []
     joints = tuple(file.joints)
     for name, count in Counter(joints).items():
@@ -88,10 +95,13 @@ def resolve(file: ContractFile, source: str, model_path: Path | None) -> Contrac
     damping = by_name(file.damping, joints, faults, 'damping')
     _check_actions(file, joints, stiffness, faults)
     _check_inputs(file, faults)
+    identity = hashlib.sha256(_canonical(file).encode()).hexdigest()[:12]
+    contract = Contract(file, source, folder, joints, default_position, Gains(stiffness, damping), identity)
+    for name, part in contract.observations.items():
+        resolve_slots(name, part, contract, faults)
     if faults:
         raise DocumentError(source, faults)
-    identity = hashlib.sha256(_canonical(file).encode()).hexdigest()[:12]
-    return Contract(file, source, model_path, joints, default_position, Gains(stiffness, damping), identity)
+    return contract
 
 
 def _check_actions(file: ContractFile, joints: tuple[str, ...], stiffness: np.ndarray, faults: list[str]) -> None:

@@ -34,7 +34,7 @@ def load_contract(policy: str | Path) -> Contract:
     data = read_yaml(path)
     file = validate(ContractFile, data, str(path))
     model = (path.parent / file.model.file).resolve()
-    return resolve(_with_hash(file, model, str(path)), str(path), model)
+    return resolve(_with_hash(file, model, str(path)), str(path), path.parent)
 
 
 def read_model(path: Path) -> bytes:
@@ -83,4 +83,4 @@ def _from_onnx(path: Path) -> Contract:
     if isinstance(data, dict) and isinstance(data.get('model'), dict):
         data['model'] = {'file': path.name}  # a file cannot hold its own hash
     file = validate(ContractFile, data, source)
-    return resolve(_with_hash(file, path, source), source, path)
+    return resolve(_with_hash(file, path, source), source, path.parent)

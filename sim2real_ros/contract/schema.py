@@ -142,6 +142,12 @@ class Latency(Section):
 
     trained_ms: Pair
 
+    @model_validator(mode='after')
+    def _check(self) -> Latency:
+        if not 0 <= self.trained_ms[0] <= self.trained_ms[1]:
+            raise ValueError(f'trained_ms is [low, high] with 0 <= low <= high, got {self.trained_ms}')
+        return self
+
 
 class Provenance(Section):
     """Where the policy comes from."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.contract.schema import Observation, TermUse
-from sim2real_ros.errors import DocumentError, NotFoundError
+from sim2real_ros.errors import NotFoundError
 from sim2real_ros.observation.history import History
 from sim2real_ros.observation.terms import Moment, Term, find_term, last_action_clipped
 
@@ -43,13 +43,8 @@ class ObservationBuilder:
             contract: names the inputs and their terms.
             batch: shape of the batch of robots; () for one.
 
-        Raises:
-            DocumentError: a term does not exist or a scale has the wrong length; all such faults are listed.
         """
-        faults: list[str] = []
-        self.slots = {name: _slots(name, part, contract, faults) for name, part in contract.observations.items()}
-        if faults:
-            raise DocumentError(contract.source, faults)
+        self.slots = {name: resolve_slots(name, part, contract, []) for name, part in contract.observations.items()}
         self.needs = sorted({need for slots in self.slots.values() for slot in slots for need in slot.term.needs})
         self._batch = batch
         self._parts = {name: _Frame(slots, batch) for name, slots in self.slots.items()}
@@ -71,6 +66,11 @@ class ObservationBuilder:
         for history in self._histories.values():
             history.reset(mask)
 
+    def not_finite(self, name: str) -> list[str]:
+        """Return the terms of input `name` that were not finite in the last frame."""
+        frame = self._parts[name].values
+        return [slot.name for slot in self.slots[name] if not np.isfinite(frame[..., slot.start : slot.stop]).all()]
+
     def build(self, moment: Moment) -> dict[str, np.ndarray]:
         """Return the input tensors (*batch, width), float32, by tensor name."""
         built = {}
@@ -86,7 +86,7 @@ class _Frame:
 
     def __init__(self, slots: list[Slot], batch: tuple[int, ...]) -> None:
         width = slots[-1].stop
-        self._values = np.zeros((*batch, width))
+        self.values = np.zeros((*batch, width))
         self._steps: list[tuple[Callable[[Moment], np.ndarray], slice]] = []
         scale_first = np.ones(width)
         low, high = np.full(width, -np.inf), np.full(width, np.inf)
@@ -103,7 +103,7 @@ class _Frame:
         self._bounds = None if np.isinf(low).all() and np.isinf(high).all() else (low, high)
 
     def fill(self, moment: Moment) -> np.ndarray:
-        values = self._values
+        values = self.values
         for compute, where in self._steps:
             values[..., where] = compute(moment)
         if self._scale_first is not None:
@@ -115,7 +115,8 @@ class _Frame:
         return values
 
 
-def _slots(name: str, part: Observation, contract: Contract, faults: list[str]) -> list[Slot]:
+def resolve_slots(name: str, part: Observation, contract: Contract, faults: list[str]) -> list[Slot]:
+    """Return the terms of input `name` with their index ranges; terms that do not exist and wrong scales become faults."""
     slots: list[Slot] = []
     start = 0
     for i, use in enumerate(part.terms):

@@ -30,9 +30,9 @@ def check_golden(contract: Contract, widths: Mapping[str, int]) -> float | None:
         ModelFileError: the golden file is missing or damaged.
         NetworkError: the network computes something else.
     """
-    if contract.file.golden is None or contract.model_path is None:
+    if contract.file.golden is None or contract.folder is None:
         return None
-    path = contract.model_path.parent / contract.file.golden
+    path = contract.folder / contract.file.golden
     try:
         with np.load(path, allow_pickle=False) as archive:
             data = dict(archive)

@@ -70,7 +70,8 @@ class PolicyRunner:
         self.observation = self.builder.build(moment)
         for name, values in self.observation.items():
             if not np.isfinite(values).all():
-                raise NetworkError(f'the observation {name} of {self.contract.file.name} is not finite: {self._culprits(name)}')
+                where = ', '.join(self.builder.not_finite(name)) or 'its history'
+                raise NetworkError(f'the observation {name} of {self.contract.file.name} is not finite: {where}')
         action = self._decoder.join(self.network.run(self.observation))
         if not np.isfinite(action).all():
             raise NetworkError(
@@ -84,13 +85,6 @@ class PolicyRunner:
         """Return the command (*batch, 3) inside the contract's range, zero inside its dead band."""
         command = np.minimum(np.maximum(velocity_command, self._low), self._high)
         return command * (np.linalg.norm(command, axis=-1, keepdims=True) >= self._deadband)
-
-    def _culprits(self, name: str) -> str:
-        bad = ~np.isfinite(self.observation[name]).reshape(-1, self.observation[name].shape[-1]).all(axis=0)
-        frame = self.builder.slots[name][-1].stop
-        if len(bad) != frame:
-            return 'in its history'
-        return ', '.join(slot.name for slot in self.builder.slots[name] if bad[slot.start : slot.stop].any())
 
 
 def _command_range(contract: Contract) -> tuple[np.ndarray, np.ndarray, float]:

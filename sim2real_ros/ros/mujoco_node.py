@@ -42,6 +42,7 @@ class MujocoNode(Node):
         self.exit_code: int | None = None
         robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
         model = declare(self, 'model', '', "URDF or MJCF to simulate instead of the robot's URDF.")
+        order = declare(self, 'command_joints', [''], "Joint order of effort_controller/commands; empty: the robot file's.")
         timestep = declare(self, 'timestep_s', 0.002, 'Physics step and period of the joint states, s.', low=0.0005, high=0.01)
         self._lockstep = declare(self, 'lockstep', False, 'Step only when the last state was answered.')
         timeout = declare(self, 'lockstep_timeout_s', 1.0, 'Longest wait for an answer, s.', low=0.01, high=60.0)
@@ -65,6 +66,10 @@ class MujocoNode(Node):
         self._robot = robot
         self._order = tuple(sorted(robot.joints))  # as joint_state_broadcaster: alphabetical, not the policy's
         self._to_wire = JointMap(robot.joints, self._order, source='robot', target='joint_states')
+        commanded = tuple(order) if order != [''] else robot.joints
+        self._from_command = JointMap(
+            commanded, robot.joints, source='command_joints', target=f'robot {robot.name}', exact=True
+        )
         self._torque = np.zeros(len(robot.joints))
         self._source, self._age, self._mode = Source.NONE, np.nan, ''
         self._command_ns: int | None = None  # state that the torque in force answers, whoever sent it
@@ -167,7 +172,7 @@ class MujocoNode(Node):
             self.get_logger().error('a command with a non-finite torque was ignored', throttle_duration_sec=1.0)
             return
         origin = command_origin(message)
-        self._torque, self._mode = torque, origin.mode
+        self._torque, self._mode = self._from_command(torque), origin.mode
         self._source = Source.WATCHDOG if origin.who == WATCHDOG else Source.SAFETY
         if self._source is Source.SAFETY:
             self._answers.command_ns = origin.stamp_ns

@@ -63,7 +63,7 @@ class PolicyNode(LifecycleNode):
         self._followed = False
         self._stamp = 0.0
         self._command, self._command_stamp = np.zeros(3), -np.inf
-        self._ticks, self._tick_ms = 0, 0.0
+        self._ticks, self._tick_ms, self._slow = 0, 0.0, 0
         self._diagnostics = Diagnostics(self, 'policy', 'onnxruntime', self._report)
 
     # --- life
@@ -154,12 +154,11 @@ class PolicyNode(LifecycleNode):
         self._command, self._command_stamp = command, self._stamp
 
     def _report(self) -> Report:
-        level = 'ok' if self._reason == 'running' else 'warn'
-        return (
-            level,
-            self._reason,
-            {'ticks': self._ticks, 'last tick ms': f'{self._tick_ms:.2f}', 'followed': self._followed},
-        )
+        reason, slow, self._slow = self._reason, self._slow, 0
+        if reason == 'running' and slow:
+            reason = f'joint states come slower than the policy rate: {slow} gaps in the last second'
+        values = {'ticks': self._ticks, 'last tick ms': f'{self._tick_ms:.2f}', 'followed': self._followed}
+        return 'ok' if reason == 'running' else 'warn', reason, values
 
     # --- loop thread
 
@@ -167,6 +166,7 @@ class PolicyNode(LifecycleNode):
         runner = self._runner
         assert runner is not None
         previous, self._stamp = self._stamp, seconds(message.header.stamp)
+        self._slow += previous > 0 and self._stamp - previous > 1.5 * runner.contract.period_s
         if not tick_due(self._stamp, previous, runner.contract.period_s):
             return
         start = time.perf_counter()
@@ -178,7 +178,7 @@ class PolicyNode(LifecycleNode):
                 return
             if not self._followed:
                 runner.reset()
-            fresh = self._stamp - self._command_stamp <= self._command_timeout
+            fresh = 0 <= self._stamp - self._command_stamp <= self._command_timeout  # a clock may go back
             targets = runner.step(state, self._command if fresh else np.zeros(3))
         except Sim2RealError as error:
             self._reason = str(error)

@@ -134,7 +134,7 @@ class SafetyNode(Node):
             'mode': mode.value,
             'ticks': self._ticks,
             'worst tick us': self._worst_us,
-            'last stop': self._filter.last_stop,
+            'last change': self._filter.last_change,
         }
         values |= {f'limited by {name}': count for name, count in self._limited.items()}
         self._worst_us = 0
@@ -201,8 +201,8 @@ class SafetyNode(Node):
         self._mode_out.publish(String(data=mode.value))
         if fault is not None:
             self.get_logger().error(f'FAULT {fault.name}: {fault.message}')
-        elif mode is Mode.DAMPING and not self._filter.last_stop.startswith('operator'):
-            self.get_logger().warning(f'damping: {self._filter.last_stop}')
+        elif mode is Mode.DAMPING and not self._filter.last_change.startswith('operator'):
+            self.get_logger().warning(f'damping: {self._filter.last_change}')
         else:
             self.get_logger().info(f'mode {mode.value}')
 

@@ -27,6 +27,8 @@ from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety.filter import last_resort
 from sim2real_ros.safety.modes import Mode
 
+UNANSWERED = 3  # joint states without a command, whatever their stamps: one late message is no silence
+
 
 class WatchdogNode(Node):
     """Watches one command topic."""
@@ -55,7 +57,8 @@ class WatchdogNode(Node):
         self._out = self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.COMMAND)
         self._watching = False
         self._fresh = False  # a command came since the last joint state
-        self._silent_since: float | None = None  # stamp of the first joint state without a command
+        self._silent_since = 0.0  # stamp of the last joint state that had a command
+        self._unanswered = 0  # joint states since then
         self._commanding = False
         self._last_stamp_ns, self._last_arrival = 0, time.monotonic()
         self._times = 0
@@ -87,12 +90,14 @@ class WatchdogNode(Node):
             return
         stamp = self._last_stamp_ns * 1e-9
         if self._fresh:
-            self._fresh, self._silent_since = False, stamp
+            self._fresh, self._silent_since, self._unanswered = False, stamp, 0
             if self._commanding:
                 self._commanding = False
                 self.get_logger().warning('commands are back')
             return
-        if self._silent_since is not None and stamp - self._silent_since < self._timeout_s:
+        self._silent_since = min(self._silent_since, stamp)  # a clock that went back starts afresh
+        self._unanswered += 1
+        if self._unanswered < UNANSWERED or stamp - self._silent_since < self._timeout_s:
             return
         self._announce('joint states go on, commands do not')
         self._send(message, stamp)

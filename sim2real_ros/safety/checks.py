@@ -51,10 +51,16 @@ class StateChecks:
         self._outside = self._speeding = 0
         self._tilted_s = 0.0
 
+    def joints_finite(self, state: RobotState) -> bool:
+        """Return whether every joint value is finite; a sum of finite numbers is finite, any other is not."""
+        return math.isfinite(float(state.joint_pos.sum()) + float(state.joint_vel.sum()))
+
     def finite(self, state: RobotState) -> bool:
-        """Return whether every number of the state is finite; a sum of finite numbers is finite, any other is not."""
-        total = float(state.joint_pos.sum()) + float(state.joint_vel.sum()) + float(state.base_quat_xyzw.sum())
-        return math.isfinite(total)
+        """Return whether every number of the state is finite."""
+        imu = float(state.base_quat_xyzw.sum())
+        if state.base_ang_vel is not None:
+            imu += float(state.base_ang_vel.sum())
+        return math.isfinite(imu) and self.joints_finite(state)
 
     def check(self, state: RobotState, dt: float) -> Fault | None:
         """Return what is wrong with a state, or None.
@@ -63,7 +69,7 @@ class StateChecks:
             state: joints in robot order.
             dt: s since the state before.
         """
-        sensors, tilt = self._robot.sensors, self._robot.safety.tilt
+        sensors = self._robot.sensors
         if not self.finite(state):
             return Fault('non_finite_sensor', f'not finite: {", ".join(self._not_finite(state))}')
         if dt < 0:
@@ -79,25 +85,46 @@ class StateChecks:
                     'stale_imu',
                     f'the IMU sample is {1e3 * state.imu_age:.0f} ms old, allowed {1e3 * sensors.imu_timeout_s:.0f} ms',
                 )
-            x, y = state.base_quat_xyzw[0], state.base_quat_xyzw[1]
-            cosine = 1.0 - 2.0 * float(x * x + y * y)
-            self._tilted_s = self._tilted_s + dt if cosine < self._cos_tilt else 0.0
-            if self._tilted_s > tilt.duration_s:
-                return Fault(
-                    'tilt', f'the base leans by {math.acos(max(cosine, -1.0)):.2f} rad, allowed {tilt.limit_rad:g} rad'
-                )
+            self._tilted_s = self._tilted_s + dt if self._leans(state) else 0.0
+            if self._tilted_s > self._robot.safety.tilt.duration_s:
+                return self._tilt(state)
         return self._joints(state)
 
+    def cause(self, state: RobotState) -> Fault | None:
+        """Return what would trip at once or after its time, seen in one state: what must be gone before a reset."""
+        if not self.finite(state):
+            return Fault('non_finite_sensor', f'not finite: {", ".join(self._not_finite(state))}')
+        if self._robot.floating and self._leans(state):
+            return self._tilt(state)
+        outside, fast = self._outside_range(state), self._too_fast(state)
+        if outside.any():
+            return Fault('joint_position', self._name(outside, state.joint_pos, 'rad', 'outside its range'))
+        if fast.any():
+            return Fault('joint_velocity', self._name(fast, state.joint_vel, 'rad/s', 'faster than it may be'))
+        return None
+
     def _joints(self, state: RobotState) -> Fault | None:
-        outside = (state.joint_pos < self._low) | (state.joint_pos > self._high)
+        outside, fast = self._outside_range(state), self._too_fast(state)
         self._outside = self._outside + 1 if outside.any() else 0
+        self._speeding = self._speeding + 1 if fast.any() else 0
         if self._outside >= PERSISTENCE:
             return Fault('joint_position', self._name(outside, state.joint_pos, 'rad', 'outside its range'))
-        fast = np.abs(state.joint_vel) > self._fast
-        self._speeding = self._speeding + 1 if fast.any() else 0
         if self._speeding >= PERSISTENCE:
             return Fault('joint_velocity', self._name(fast, state.joint_vel, 'rad/s', 'faster than it may be'))
         return None
+
+    def _outside_range(self, state: RobotState) -> np.ndarray:
+        return (state.joint_pos < self._low) | (state.joint_pos > self._high)
+
+    def _too_fast(self, state: RobotState) -> np.ndarray:
+        return np.abs(state.joint_vel) > self._fast
+
+    def _leans(self, state: RobotState) -> bool:
+        return _cos_tilt(state) < self._cos_tilt
+
+    def _tilt(self, state: RobotState) -> Fault:
+        lean = math.acos(max(-1.0, min(1.0, _cos_tilt(state))))
+        return Fault('tilt', f'the base leans by {lean:.2f} rad, allowed {self._robot.safety.tilt.limit_rad:g} rad')
 
     def _name(self, where: np.ndarray, values: np.ndarray, unit: str, what: str) -> str:
         joints = ', '.join(f'{self._robot.joints[i]} at {values[i]:.2f} {unit}' for i in np.flatnonzero(where))
@@ -106,4 +133,14 @@ class StateChecks:
     def _not_finite(self, state: RobotState) -> list[str]:
         names = [f'{self._robot.joints[i]} position' for i in np.flatnonzero(~np.isfinite(state.joint_pos))]
         names += [f'{self._robot.joints[i]} velocity' for i in np.flatnonzero(~np.isfinite(state.joint_vel))]
-        return names + ([] if np.isfinite(state.base_quat_xyzw).all() else ['IMU orientation'])
+        if not np.isfinite(state.base_quat_xyzw).all():
+            names.append('IMU orientation')
+        if state.base_ang_vel is not None and not np.isfinite(state.base_ang_vel).all():
+            names.append('IMU angular velocity')
+        return names
+
+
+def _cos_tilt(state: RobotState) -> float:
+    """Return the cosine of the angle between the base's down axis and gravity, without numpy's price for one number."""
+    x, y = float(state.base_quat_xyzw[0]), float(state.base_quat_xyzw[1])
+    return 1.0 - 2.0 * (x * x + y * y)

@@ -13,19 +13,18 @@ import numpy as np
 
 from sim2real_ros.action.pd import pd_torque
 from sim2real_ros.contract.contract import Contract
-from sim2real_ros.errors import DocumentError, JointError
+from sim2real_ros.errors import DocumentError
 from sim2real_ros.robot import Robot
+from sim2real_ros.safety.adoption import Adopted, adopt
 from sim2real_ros.safety.checks import Fault, StateChecks
+from sim2real_ros.safety.entry import lean_refusals, pose_refusals
 from sim2real_ros.safety.limits import TorqueLimiter
-from sim2real_ros.safety.modes import TRANSITIONS, Event, Mode, possible
+from sim2real_ros.safety.modes import OPERATOR, TRANSITIONS, Event, Mode, possible
 from sim2real_ros.safety.pose import PoseMove
 from sim2real_ros.signals import Gains, JointTargets, RobotState, SafeTorque
 
 POLICY_TIMEOUT_PERIODS = 2.5  # newest targets older than this: damping, well within 3 policy periods
 BLEND_S = 0.3  # from holding the pose to following the policy
-ENTRY_POSE_ERROR = 0.35  # rad, largest distance from the default pose on activation
-ENTRY_TILT = 0.5  # rad
-ENTRY_SPEED = 1.0  # rad/s, fastest joint
 
 
 class SafetyFilter:
@@ -34,21 +33,20 @@ class SafetyFilter:
     Attributes:
         mode: what the motors do now.
         fault: why it stopped, while in the mode `fault`.
-        last_stop: why the policy was left the last time (fault, time-out or operator), for diagnostics.
+        last_change: why the mode before this one was left: fault, time-out or operator; for diagnostics.
     """
 
     def __init__(self, robot: Robot) -> None:
         self.robot = robot
         self.mode = Mode.OFF
         self.fault: Fault | None = None
-        self.last_stop = ''
+        self.last_change = ''
         self._checks = StateChecks(robot)
         self._limiter = TorqueLimiter(robot)
         self._still = np.zeros(len(robot.joints))
         self._goal = robot.pose('stand')
         self._pose_gains = Gains(robot.pose_move.stiffness, robot.pose_move.damping)
-        self._contract: Contract | None = None
-        self._gains = self._pose_gains
+        self._policy: Adopted | None = None
         self._targets: JointTargets | None = None
         self._next_targets: JointTargets | None = None
         self._move: PoseMove | None = None
@@ -65,35 +63,12 @@ class SafetyFilter:
             DocumentError: its default pose is outside the robot's limits, or it is meant for another robot, or another
                 policy is being followed now.
         """
-        robot, file = self.robot, contract.file
-        if self._contract is not None and contract.id == self._contract.id:
+        if self._policy is not None and contract.id == self._policy.contract.id:
             return
-        unknown = [joint for joint in contract.joints if joint not in robot.joints]
-        if unknown:
-            raise JointError(
-                f'policy {file.name} drives {", ".join(unknown)}, which robot {robot.name} does not have; its joints are '
-                f'{", ".join(robot.joints)}',
-                extra=unknown,
-            )
-        faults = []
-        if file.robot != robot.name:
-            faults.append(f'robot: the policy was made for "{file.robot}", this robot is "{robot.name}"')
+        adopted = adopt(self.robot, contract)
         if self.mode is Mode.ACTIVE:
-            faults.append('another policy is active; leave the mode active before changing the policy')
-        index = np.array([robot.joints.index(joint) for joint in contract.joints])
-        for i, name, value in zip(index, contract.joints, contract.default_position, strict=True):
-            if not robot.limits.lower[i] <= value <= robot.limits.upper[i]:
-                faults.append(
-                    f"default_position.{name}: {value:g} rad is outside the robot's range "
-                    f'[{robot.limits.lower[i]:g}, {robot.limits.upper[i]:g}]'
-                )
-        if faults:
-            raise DocumentError(contract.source, faults)
-        # joints that the policy does not drive are held at the robot's standing pose with the pose gains
-        goal, kp, kd = robot.pose('stand').copy(), robot.pose_move.stiffness.copy(), robot.pose_move.damping.copy()
-        goal[index], kp[index], kd[index] = contract.default_position, contract.gains.stiffness, contract.gains.damping
-        self._index = index
-        self._goal, self._gains, self._contract = goal, Gains(kp, kd), contract
+            raise DocumentError(contract.source, ['another policy is active; leave the mode active before changing it'])
+        self._policy, self._goal = adopted, adopted.goal
         self._targets = self._next_targets = None
         if self.mode is Mode.POSE and self._state is not None:
             self._begin_pose(self._state)
@@ -101,7 +76,7 @@ class SafetyFilter:
     @property
     def contract(self) -> Contract | None:
         """The accepted contract."""
-        return self._contract
+        return self._policy.contract if self._policy is not None else None
 
     def set_targets(self, contract_id: str, targets: JointTargets) -> None:
         """Take the newest targets; they count from the next joint state on.
@@ -112,21 +87,18 @@ class SafetyFilter:
             contract_id: contract that the targets belong to.
             targets: (k,) in the contract's joint order.
         """
-        contract = self._contract
-        if contract is None or contract_id != contract.id:
+        policy = self._policy
+        if policy is None or contract_id != policy.contract.id:
             return
         newest = self._next_targets or self._targets
         if newest is not None and targets.stamp <= newest.stamp:
             return
-        values = np.stack((targets.position, targets.velocity, targets.effort))
-        if values.shape[1] != len(contract.joints) or not np.isfinite(values).all():
-            if self.mode is Mode.ACTIVE:
-                self.trip(Fault('bad_target', f'targets of policy {contract.file.name} are not finite or of a wrong length'))
-            return
-        full = np.zeros((3, len(self.robot.joints)))
-        full[0] = self._goal
-        full[:, self._index] = values
-        self._next_targets = JointTargets(targets.stamp, full[0], full[1], full[2])
+        spread = policy.spread(targets)
+        if spread is not None:
+            self._next_targets = spread
+        elif self.mode is Mode.ACTIVE:
+            name = policy.contract.file.name
+            self.trip(Fault('bad_target', f'targets of policy {name} are not finite or of a wrong length'))
 
     # --- the operator
 
@@ -137,7 +109,7 @@ class SafetyFilter:
             None when it was done, else the reason for the refusal.
         """
         goal = TRANSITIONS.get((self.mode, event))
-        if goal is None:
+        if goal is None or event not in OPERATOR:
             return f'{event.value} is not possible in the mode {self.mode.value}; possible: {", ".join(possible(self.mode))}'
         if event is Event.ESTOP:
             self.trip(Fault('estop', 'emergency stop requested'))
@@ -179,8 +151,9 @@ class SafetyFilter:
         if fault is not None:
             self.trip(fault)
         self._check_policy(state)
-        if not self._checks.finite(state):
-            return self.rest()  # damping from a NaN speed would be NaN
+        if not self._checks.joints_finite(state):  # no limit can be computed: damp what can be damped
+            self._limiter.reset()
+            return last_resort(self.robot, state.stamp, state.joint_vel)
         wanted = self._torque(state)
         torque, limited = self._limiter.apply(wanted, state.joint_pos, state.joint_vel, min(max(dt, 0.0), 0.02))
         if not math.isfinite(float(torque.sum())):
@@ -200,8 +173,8 @@ class SafetyFilter:
         if self.mode in (Mode.DAMPING, Mode.FAULT) or self._move is None:
             return -self.robot.damping * v
         since = state.stamp - self._active_since
-        if self.mode is Mode.ACTIVE and self._targets is not None:
-            followed = pd_torque(self._targets, self._gains, q, v)
+        if self.mode is Mode.ACTIVE and self._policy is not None and self._targets is not None:
+            followed = pd_torque(self._targets, self._policy.gains, q, v)
             if since >= BLEND_S:
                 return followed
             s = max(since, 0.0) / BLEND_S
@@ -214,7 +187,7 @@ class SafetyFilter:
             self._enter(Mode.DAMPING, f'policy_timeout: no targets for {1e3 * self._policy_age(state):.0f} ms')
 
     def _policy_timeout(self) -> float:
-        return POLICY_TIMEOUT_PERIODS * self._contract.period_s if self._contract is not None else 0.0
+        return POLICY_TIMEOUT_PERIODS * self._policy.contract.period_s if self._policy is not None else 0.0
 
     def _policy_age(self, state: RobotState) -> float:
         return state.stamp - self._targets.stamp if self._targets is not None else math.inf
@@ -226,38 +199,26 @@ class SafetyFilter:
             return 'no complete sensor sample has arrived yet (joint_states, and imu/data for a floating base)'
         if not self._checks.finite(state):
             return 'the last sensor sample is not finite'
-        reasons = []
-        if goal in (Mode.POSE, Mode.ACTIVE) and self.robot.floating:
-            x, y = state.base_quat_xyzw[0], state.base_quat_xyzw[1]
-            lean = math.acos(max(-1.0, min(1.0, 1 - 2 * float(x * x + y * y))))
-            if lean > ENTRY_TILT:
-                reasons.append(f'the base leans by {lean:.2f} rad, allowed {ENTRY_TILT} rad')
+        if self.mode is Mode.FAULT and (cause := self._checks.cause(state)) is not None:
+            return f'the cause is still there: {cause.message}'
+        reasons = lean_refusals(self.robot, state) if goal in (Mode.POSE, Mode.ACTIVE) else []
         if goal is Mode.ACTIVE:
-            reasons += self._activation_refusals(state)
+            reasons += self._policy_refusals(state) + pose_refusals(self.robot, state, self._goal)
         return '; '.join(reasons) or None
 
-    def _activation_refusals(self, state: RobotState) -> list[str]:
+    def _policy_refusals(self, state: RobotState) -> list[str]:
         reasons = []
-        if self._contract is None:
+        if self._policy is None:
             reasons.append('no policy has announced its contract')
         elif self._policy_age(state) > self._policy_timeout():
-            reasons.append(f'policy {self._contract.file.name} sends no targets (is policy_node active?)')
+            reasons.append(f'policy {self._policy.contract.file.name} sends no targets (is policy_node active?)')
         if self._move is None or not self._move.done(state.stamp):
             reasons.append('the move into the default pose is not over')
-        error = np.abs(state.joint_pos - self._goal)
-        if error.max() > ENTRY_POSE_ERROR:
-            worst = int(error.argmax())
-            reasons.append(
-                f'{self.robot.joints[worst]} is {error[worst]:.2f} rad from the default pose, allowed {ENTRY_POSE_ERROR}'
-            )
-        if np.abs(state.joint_vel).max() > ENTRY_SPEED:
-            worst = int(np.abs(state.joint_vel).argmax())
-            reasons.append(f'{self.robot.joints[worst]} moves at {state.joint_vel[worst]:.2f} rad/s, allowed {ENTRY_SPEED}')
         return reasons
 
     def _enter(self, goal: Mode, why: str) -> None:
         if goal not in (self.mode, Mode.ACTIVE):
-            self.last_stop = why
+            self.last_change = why
         if goal is not Mode.FAULT:
             self.fault = None
         if self.mode in (Mode.OFF, Mode.FAULT):

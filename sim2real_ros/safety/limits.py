@@ -8,9 +8,9 @@
    can still brake. Beyond the margin v_cap turns negative and drives the joint back.
 4. effort: the hard limit of the joint, always last.
 
-The rate comes before the barrier because a brake that is rate-limited comes too late (7 to 24 degrees of overshoot
-when the order is swapped). Both directions of a joint are computed at once: row 0 towards the upper limit, row 1
-towards the lower one with every sign turned.
+The rate comes before the barrier because a brake that is rate-limited comes too late: at a tenth of the Go2's rate the
+swapped order overshoots by ten times as much. Both directions of a joint are computed at once: row 0 towards the upper
+limit, row 1 towards the lower one with every sign turned.
 """
 
 from __future__ import annotations

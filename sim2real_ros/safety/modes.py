@@ -60,8 +60,9 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
 }
 
 
+OPERATOR = (Event.DAMP, Event.POSE, Event.ACTIVATE, Event.ESTOP, Event.RESET)  # the others are the filter's own
+
+
 def possible(mode: Mode) -> list[str]:
     """Return the names of the operator's events that are legal in a mode."""
-    return [
-        event.value for (source, event) in TRANSITIONS if source is mode and event not in (Event.FAULT, Event.POLICY_TIMEOUT)
-    ]
+    return [event.value for (source, event) in TRANSITIONS if source is mode and event in OPERATOR]

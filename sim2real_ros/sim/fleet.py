@@ -11,7 +11,7 @@ from sim2real_ros.errors import DependencyError
 from sim2real_ros.robot import Robot
 from sim2real_ros.rotations import multiply_xyzw, world_to_base, xyzw_from_wxyz
 from sim2real_ros.signals import RobotState
-from sim2real_ros.sim.model import build_model
+from sim2real_ros.sim.model import build_model, soles
 from sim2real_ros.sim.randomization import Randomizer, Ranges
 
 
@@ -63,8 +63,7 @@ class Fleet:
         if [model.joint(name).qposadr[0] for name in robot.joints] != list(range(7, 7 + len(robot.joints))):
             raise DependencyError(f"the model of {robot.name} does not list its joints in the robot's order after a free base")
         self._xpos = self.batch.xpos
-        self._feet = np.array([model.body(name).id for name in robot.simulation.feet])
-        self._radius = np.array([model.geom_size[model.body_geomadr[body], 0] for body in self._feet])
+        self._feet, self._radius = soles(model, robot)
 
     @property
     def size(self) -> int:

@@ -7,6 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from sim2real_ros.errors import DependencyError, DocumentError, NotFoundError
 from sim2real_ros.joints import JointMap
 from sim2real_ros.robot import Robot
@@ -64,6 +66,7 @@ def build_model(
     except ValueError as error:
         raise DocumentError(str(path), [f'MuJoCo cannot read it: {" ".join(str(error).split())}']) from None
     spec.compiler.fusestatic = False  # feet and IMU are fixed links; they keep their names
+    spec.compiler.discardvisual = False  # else the floor's texture would go with the URDF's visuals
     for actuator in list(spec.actuators):
         spec.delete(actuator)
     for element in [*spec.keys, *spec.sensors]:  # of the file's own simulation; a sensor of ours may bear the same name
@@ -76,6 +79,21 @@ def build_model(
         return spec.compile()
     except ValueError as error:
         raise DocumentError(str(path), [f'MuJoCo cannot compile it: {" ".join(str(error).split())}']) from None
+
+
+def soles(model: mujoco.MjModel, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Return the body of each foot (feet,) and the radius of its sphere (feet,) m, 0 where it has none.
+
+    Raises:
+        NotFoundError: the model has no such body; the message lists its bodies.
+    """
+    names = [model.body(i).name for i in range(model.nbody)]
+    missing = [foot for foot in robot.simulation.feet if foot not in names]
+    if missing:
+        raise NotFoundError(f'the model has no body {", ".join(missing)} (simulation.feet); its bodies are {", ".join(names)}')
+    bodies = np.array([names.index(foot) for foot in robot.simulation.feet], dtype=int)
+    radius = [model.geom_size[model.body_geomadr[body], 0] if model.body_geomnum[body] else 0.0 for body in bodies]
+    return bodies, np.array(radius)
 
 
 def _add_world(mujoco: ModuleType, spec: mujoco.MjSpec, robot: Robot, timestep: float) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from sim2real_ros.robot import Robot
 from sim2real_ros.rotations import world_to_base, xyzw_from_wxyz
 from sim2real_ros.signals import ImuSample, RobotState
-from sim2real_ros.sim.model import build_model, import_mujoco
+from sim2real_ros.sim.model import build_model, import_mujoco, soles
 
 
 class World:
@@ -30,7 +30,7 @@ class World:
         joints = [self.model.joint(name) for name in robot.joints]
         self._qpos = np.array([joint.qposadr[0] for joint in joints])
         self._qvel = np.array([joint.dofadr[0] for joint in joints])
-        self._feet = [self.model.body(name).id for name in robot.simulation.feet]
+        self._feet, self._radius = soles(self.model, robot)
         self._push_left_s = 0.0
         self._base = 1
         self.steps = 0
@@ -113,12 +113,8 @@ class World:
         return world_to_base(self.base_quat_xyzw(), self.data.qvel[:3]) if self.robot.floating else np.zeros(3)
 
     def foot_heights(self) -> np.ndarray:
-        """Return the clearance of the lowest point of each foot over the floor, (feet,) m."""
-        heights = []
-        for body in self._feet:
-            first, count = self.model.body_geomadr[body], self.model.body_geomnum[body]
-            heights.append(min(self.data.geom_xpos[g, 2] - self.model.geom_size[g, 0] for g in range(first, first + count)))
-        return np.array(heights)
+        """Return how high each foot's sole is, (feet,) m; the height of its frame where the link has no shape."""
+        return self.data.xpos[self._feet, 2] - self._radius
 
     def state(self) -> RobotState:
         """Return a perfect sample of the sensors, as the driver and the estimator would publish it."""

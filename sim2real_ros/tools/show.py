@@ -8,6 +8,7 @@ import argparse
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from sim2real_ros.action.decode import ActionDecoder
@@ -64,7 +65,15 @@ def _head(contract: Contract, runner: PolicyRunner) -> Table:
         'provenance': ', '.join(f'{k}: {v}' for k, v in file.provenance.model_dump().items() if v),
     }
     for key, value in rows.items():
-        table.add_row(key, value)
+        table.add_row(key, escape(value))
+    return table
+
+
+def _table(title: str, columns: tuple[str, ...]) -> Table:
+    """Return an empty table that fits into 80 characters."""
+    table = Table(title=title, title_justify='left', box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(column, no_wrap=True)
     return table
 
 
@@ -81,35 +90,28 @@ def _phase(phase: Phase) -> str:
 def _terms(name: str, contract: Contract, builder: ObservationBuilder) -> Table:
     stack = contract.observations[name].stack
     history = '' if stack.lags == [0] else f', stacked {stack.layout} with lags {stack.lags}, filled with {stack.fill}'
-    table = Table(title=f'input {name}: {builder.width(name)} numbers{history}', title_justify='left')
-    for column in ('index', 'term', 'unit', 'frame or order', 'scale', 'clip'):
-        table.add_column(column)
+    title = f'input {name}: {builder.width(name)} numbers{history}'
+    table = _table(title, ('index', 'term', 'unit', 'frame or order', 'scale', 'clip'))
     for slot in builder.slots[name]:
         scales = np.unique(slot.scale)
-        scale = f'{scales[0]:g}' if len(scales) == 1 else str([float(f'{v:g}') for v in slot.scale])
+        scale = f'{scales[0]:g}' if len(scales) == 1 else ' '.join(f'{v:g}' for v in slot.scale)
         clip = '' if slot.clip is None else f'[{slot.clip[0]:g}, {slot.clip[1]:g}], {" then ".join(slot.process)}'
         table.add_row(f'{slot.start}:{slot.stop}', slot.name, slot.term.unit, slot.term.frame, scale, clip)
     return table
 
 
 def _joints(contract: Contract, robot: Robot) -> Table:
-    units = 'rad, N m/rad, N m s/rad, N m, rad/s'
-    table = Table(
-        title=f'joints in policy order, limits of robot {robot.name} ({units})',
-        title_justify='left',
-        box=SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    for column in ('#', 'joint', 'driven by', 'scale', 'default', 'range', 'kp', 'kd', 'effort', 'speed'):
-        table.add_column(column, no_wrap=True)
+    title = f'joints in policy order, limits of robot {robot.name}; rad, N m/rad, N m s/rad, N m, rad/s'
+    table = _table(title, ('#', 'joint', 'scale', 'default', 'range', 'kp', 'kd', 'effort', 'speed'))
     decoder = ActionDecoder(contract)
     for i, joint in enumerate(contract.joints):
-        output, scale = decoder.describe(joint)
         extent, effort, speed = 'missing', '', ''
         if joint in robot.joints:
             r, limits = robot.joints.index(joint), robot.limits
             extent = f'{limits.lower[r]:.2f} {limits.upper[r]:.2f}'
             effort, speed = f'{limits.effort[r]:g}', f'{limits.velocity[r]:g}'
         kp, kd = f'{contract.gains.stiffness[i]:g}', f'{contract.gains.damping[i]:g}'
-        table.add_row(str(i), joint, output, f'{scale:g}', f'{contract.default_position[i]:.2f}', extent, kp, kd, effort, speed)
+        table.add_row(
+            str(i), joint, f'{decoder.scale_of(joint):g}', f'{contract.default_position[i]:.2f}', extent, kp, kd, effort, speed
+        )
     return table

@@ -105,10 +105,10 @@ def test_decoding_does_not_change_its_input_or_the_default_pose():
 
 def test_describe_names_the_number_that_drives_a_joint():
     made = decoder(MIXED, **SOFT_KNEES)
-    assert made.describe('a_knee_joint') == ('wheels[1]', 10.0)
-    assert made.describe('b_hip_joint') == ('legs[1]', 0.5)
+    assert made.scale_of('a_knee_joint') == 10.0
+    assert made.scale_of('b_hip_joint') == 0.5
     with pytest.raises(JointError, match='no output drives tail'):
-        made.describe('tail')
+        made.scale_of('tail')
 
 
 @given(

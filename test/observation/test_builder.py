@@ -164,16 +164,14 @@ def test_needed_sensors_are_those_of_the_terms():
 
 
 def test_unknown_terms_and_wrong_scales_come_in_one_message_with_paths():
-    contract = with_terms(
-        [
-            {'term': 'gravity'},
-            {'term': 'joint_pos', 'scale': [1.0, 2.0]},
-            {'term': 'base_ang_vel'},
-            {'term': 'heights'},
-        ]
-    )
+    terms = [
+        {'term': 'gravity'},
+        {'term': 'joint_pos', 'scale': [1.0, 2.0]},
+        {'term': 'base_ang_vel'},
+        {'term': 'heights'},
+    ]
     with pytest.raises(DocumentError) as caught:
-        ObservationBuilder(contract)
+        with_terms(terms)
     faults = caught.value.faults
     assert [fault.split(': ')[0] for fault in faults] == [
         'inputs.obs.terms.0.term',

@@ -346,7 +346,7 @@ def test_a_silent_policy_leads_to_damping_within_three_policy_periods(active):
         active.step()
     assert active.stamp - last <= 3 * active.contract.period_s
     assert active.safety.mode is Mode.DAMPING
-    assert 'policy_timeout' in active.safety.last_stop
+    assert 'policy_timeout' in active.safety.last_change
 
 
 def test_a_policy_that_loses_one_answer_in_two_is_still_followed(active):

@@ -136,7 +136,7 @@ def check_stand_up(robot: Robot, runner: PolicyRunner, seed: int) -> None:
     feet, speeds, leans = np.array(watch).T
     foot, leaning = feet.max(), leans.max()
     speed = np.abs(speeds[round(0.32 / 0.002) :]).max()  # before, a robot that does not lie flat falls flat
-    assert lockstep.safety.mode is Mode.ACTIVE, lockstep.safety.last_stop
+    assert lockstep.safety.mode is Mode.ACTIVE, lockstep.safety.last_change
     assert foot < 0.02, f'all feet were {100 * foot:.1f} cm above the floor'
     assert speed < 0.3, f'the base moved at {speed:.2f} m/s up or down'
     assert leaning < 0.3, f'the base leaned by {leaning:.2f} rad'
@@ -177,7 +177,7 @@ def test_a_public_policy_walks_at_the_commanded_speed_and_does_not_fall(robot, r
         leans.append(float(tilt(state.base_quat_xyzw)))
         heights.append(lockstep.world.base_position()[2])
     speed = np.linalg.norm(np.mean(velocities, axis=0))
-    assert lockstep.safety.mode is Mode.ACTIVE, lockstep.safety.last_stop
+    assert lockstep.safety.mode is Mode.ACTIVE, lockstep.safety.last_change
     assert 0.4 <= speed <= 0.5, f'{speed:.3f} m/s'
     assert max(leans) < 0.3
     assert min(heights) > 0.25
