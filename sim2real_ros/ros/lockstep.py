@@ -18,6 +18,7 @@ from sim2real_ros.errors import Sim2RealError
 from sim2real_ros.ros import qos
 from sim2real_ros.ros.conversions import nanoseconds
 from sim2real_ros.ros.loop import ControlLoop
+from sim2real_ros.safety.modes import Mode
 from sim2real_ros.timing import tick_due
 
 
@@ -41,8 +42,10 @@ class Answers:
         self._loop, self._timeout_s, self._warn = loop, timeout_s, warn
         self._step_ns = round(timestep_s * 1e9)
         self._period_s: float | None = None
+        self._commanding = False  # the safety node says that it commands
         self.command_ns: int | None = None
         self.targets_ns: int | None = None
+        loop.add(String, 'safety/mode', self._on_mode, qos.LATCHED)
         loop.add(String, 'policy/contract', self._on_contract, qos.LATCHED)
         loop.add(JointState, 'policy/targets', self._on_targets, qos.COMMAND)
 
@@ -66,18 +69,23 @@ class Answers:
             if not missing:
                 return
             if left <= 0:
+                self._commanding = False  # until it says so again or a command comes
                 self._warn(f'lockstep: no {" and no ".join(missing)} within {self._timeout_s:g} s; going on without')
                 return
             self._loop.wait(int(min(left, 0.1) * 1e9))
 
     def _command_flows(self, stamp_ns: int) -> bool:
-        return self.command_ns is not None and self.command_ns >= stamp_ns - self._step_ns
+        answered = self.command_ns is not None and self.command_ns >= stamp_ns - self._step_ns
+        return answered or self._commanding
 
     def _targets_flow(self, stamp_ns: int, previous_s: float) -> bool:
         """Return whether a policy tick is due now and the tick before was answered."""
         if self._period_s is None or self.targets_ns is None or not tick_due(stamp_ns * 1e-9, previous_s, self._period_s):
             return False
         return stamp_ns - self.targets_ns < 1.5e9 * self._period_s
+
+    def _on_mode(self, message: String) -> None:
+        self._commanding = message.data != Mode.OFF.value
 
     def _on_contract(self, message: String) -> None:
         try:

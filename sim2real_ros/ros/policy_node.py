@@ -58,7 +58,6 @@ class PolicyNode(LifecycleNode):
         self._reason = 'not configured'
         self._contract_out = self.create_publisher(String, 'policy/contract', qos.LATCHED)
         self._targets_out = self.create_publisher(JointState, 'policy/targets', qos.COMMAND)
-        self.create_subscription(String, 'safety/mode', self._on_mode, qos.LATCHED)
         self.create_subscription(TWISTS[twist], 'cmd_vel', self._on_command, qos.COMMAND)
         self._followed = False
         self._stamp = 0.0
@@ -100,6 +99,7 @@ class PolicyNode(LifecycleNode):
         self._command_timeout = timeout.timeout_s if timeout is not None else np.inf
         needs = self._runner.builder.needs
         self._loop = ControlLoop(self, 'policy')
+        self._loop.add(String, 'safety/mode', self._on_mode, qos.LATCHED)
         self._sensors = Sensors(
             self._loop, robot, contract.joints, f'policy {contract.file.name}', self._on_joint_state,
             imu='imu' in needs, odom='odom' in needs, lockstep=self._lockstep,
@@ -143,9 +143,6 @@ class PolicyNode(LifecycleNode):
 
     # --- executor thread: store only
 
-    def _on_mode(self, message: String) -> None:
-        self._followed = message.data == Mode.ACTIVE.value
-
     def _on_command(self, message: Any) -> None:
         command = velocity_from(message)
         if not np.isfinite(command).all():
@@ -161,6 +158,9 @@ class PolicyNode(LifecycleNode):
         return 'ok' if reason == 'running' else 'warn', reason, values
 
     # --- loop thread
+
+    def _on_mode(self, message: String) -> None:
+        self._followed = message.data == Mode.ACTIVE.value
 
     def _on_joint_state(self, message: JointState) -> None:
         runner = self._runner

@@ -77,14 +77,9 @@ class SafetyNode(Node):
         self._loop = ControlLoop(self, 'safety', idle=self._on_silence, idle_s=robot.sensors.joint_timeout_s)
         self._loop.add(JointState, 'policy/targets', self._on_targets, qos.COMMAND)
         self._sensors = Sensors(
-            self._loop,
-            robot,
-            robot.joints,
-            f'robot {robot.name}',
-            self._on_joint_state,
-            imu=robot.floating,
-            lockstep=lockstep,
-        )
+            self._loop, robot, robot.joints, f'robot {robot.name}', self._on_joint_state,
+            imu=robot.floating, lockstep=lockstep, awaits=self._filter.awaits_targets,
+        )  # fmt: skip
         self._diagnostics = Diagnostics(self, 'safety filter', robot.name, self._report)
 
     def begin(self) -> None:
@@ -151,6 +146,7 @@ class SafetyNode(Node):
             with self._lock:
                 self._filter.set_targets(message.header.frame_id, targets)
                 self._show_mode()
+            self._sensors.release()
         except JointError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
 

@@ -43,6 +43,7 @@ class Sensors:
         imu: bool = True,
         odom: bool = False,
         lockstep: bool = False,
+        awaits: Callable[[float], bool] = lambda _: False,
     ) -> None:
         """Add the topics to a loop.
 
@@ -55,9 +56,10 @@ class Sensors:
             imu: whether an IMU is needed.
             odom: whether odometry is needed.
             lockstep: whether to wait for samples of the same stamp.
+            awaits: in lockstep, whether something else must come before the state of a stamp; call `release` when it has.
         """
         self._joints, self._consumer, self._on_joint_state = joints, consumer, on_joint_state
-        self._needs_imu, self._needs_odom, self._lockstep = imu, odom, lockstep
+        self._needs_imu, self._needs_odom, self._lockstep, self._awaits = imu, odom, lockstep, awaits
         self._mounting_inverse = robot.imu_mounting_xyzw * (-1, -1, -1, 1)
         self._aligned = bool(np.allclose(np.abs(robot.imu_mounting_xyzw), LEVEL_XYZW))
         self._names: list[str] = []
@@ -76,25 +78,27 @@ class Sensors:
 
     def _on_imu(self, message: Imu) -> None:
         self._imu = message
-        self._release()
+        self.release()
 
     def _on_odom(self, message: Odometry) -> None:
         self._odom = message
-        self._release()
+        self.release()
 
     def _on_joints(self, message: JointState) -> None:
         if self._pending is not None:  # its companions never came
             pending, self._pending = self._pending, None
             self._on_joint_state(pending)
         self._pending = message
-        self._release()
+        self.release()
 
-    def _release(self) -> None:
+    def release(self) -> None:
+        """Hand on the joint state that waits, if nothing is missing any more."""
         message = self._pending
         if message is None:
             return
         wanted = [*([self._imu] if self._needs_imu else []), *([self._odom] if self._needs_odom else [])]
-        if self._lockstep and any(m is not None and seconds(m.header.stamp) < seconds(message.header.stamp) for m in wanted):
+        stamp = seconds(message.header.stamp)
+        if self._lockstep and (any(m is not None and seconds(m.header.stamp) < stamp for m in wanted) or self._awaits(stamp)):
             return
         self._pending = None
         self._on_joint_state(message)

@@ -22,6 +22,7 @@ from sim2real_ros.safety.limits import TorqueLimiter
 from sim2real_ros.safety.modes import OPERATOR, TRANSITIONS, Event, Mode, possible
 from sim2real_ros.safety.pose import PoseMove
 from sim2real_ros.signals import Gains, JointTargets, RobotState, SafeTorque
+from sim2real_ros.timing import tick_due
 
 POLICY_TIMEOUT_PERIODS = 2.5  # newest targets older than this: damping, well within 3 policy periods
 BLEND_S = 0.3  # from holding the pose to following the policy
@@ -52,6 +53,7 @@ class SafetyFilter:
         self._move: PoseMove | None = None
         self._state: RobotState | None = None
         self._active_since = math.inf
+        self._first = True  # the next state is the first that is commanded on
 
     # --- the policy
 
@@ -100,6 +102,15 @@ class SafetyFilter:
             name = policy.contract.file.name
             self.trip(Fault('bad_target', f'targets of policy {name} are not finite or of a wrong length'))
 
+    def awaits_targets(self, stamp: float) -> bool:
+        """Return whether a policy that has kept pace has still to answer a tick from before a stamp; lockstep waits then."""
+        newest, previous = self._next_targets or self._targets, self._state
+        if self.mode is not Mode.ACTIVE or self._policy is None or newest is None or previous is None:
+            return False
+        period = self._policy.contract.period_s
+        behind = newest.stamp < previous.stamp and tick_due(previous.stamp, newest.stamp, period)
+        return behind and stamp - newest.stamp < 2 * period
+
     # --- the operator
 
     def request(self, event: Event) -> str | None:
@@ -147,7 +158,8 @@ class SafetyFilter:
             self._targets, self._next_targets = self._next_targets, None
         if self.mode is Mode.OFF:
             return None
-        fault = self._checks.check(state, dt)
+        fault = self._checks.check(state, 0.0 if self._first else dt)  # how old states were in `off` is no fault
+        self._first = False
         if fault is not None:
             self.trip(fault)
         self._check_policy(state)
@@ -225,6 +237,7 @@ class SafetyFilter:
             self._checks.reset()
         if self.mode is Mode.OFF:
             self._limiter.reset()
+            self._first = True
         if goal is Mode.POSE and self._state is not None:
             self._begin_pose(self._state)
         self._active_since = self._state.stamp if goal is Mode.ACTIVE and self._state is not None else math.inf

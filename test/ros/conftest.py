@@ -50,6 +50,7 @@ class Running:
 
     def spin(self, seconds):
         """Let simulated time pass."""
+        self.operator.spin(0.2)  # it may not have listened for a while
         end = self.operator.time + seconds
         self.operator.wait(lambda: self.operator.time >= end, 120, 'simulated time stood still')
 

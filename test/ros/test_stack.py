@@ -101,10 +101,10 @@ def test_two_robots_in_two_namespaces_walk_side_by_side(start):
 
 def test_every_node_ends_on_sigint_with_code_0(start):
     """Also from the middle of a walk, and the driver is left in damping."""
-    with start(lockstep=False, real_time_factor=0.5) as running:
+    with start() as running:
         running.stand_up()
         children = dict(running.stack.children)
-        for name in ('policy_node', 'safety_node'):
+        for name in ('safety_node', 'policy_node'):
             children[name].send_signal(signal.SIGINT)
             assert children[name].wait(20) == 0, name
             running.stack.children.pop(name)
