@@ -16,7 +16,7 @@ from sim2real_ros.errors import DocumentError, NotFoundError
 class Section(BaseModel):
     """Base of every part of a document: unknown keys are refused, numbers must be finite, nothing is guessed."""
 
-    model_config = ConfigDict(extra='forbid', frozen=True, allow_inf_nan=False, protected_namespaces=())
+    model_config = ConfigDict(extra='forbid', frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=())
 
 
 class StrictLoader(yaml.SafeLoader):
@@ -64,7 +64,7 @@ def parse_yaml(text: str, source: str) -> Any:
             except json.JSONDecodeError:
                 pass  # a YAML mapping in flow style
         return yaml.load(text, Loader=StrictLoader)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a number or date that is none
+    except Exception as error:  # besides YAMLError whatever a tag's constructor raises on a value that it cannot read
         raise DocumentError(source, [f'not valid YAML: {" ".join(str(error).split())}']) from None
 
 

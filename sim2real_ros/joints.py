@@ -81,7 +81,9 @@ def _describe(
     return f'joint names do not match: {"; ".join(parts)}. {source} has: {", ".join(source_names) or "none"}'
 
 
-def by_name(table: Mapping[str, float], names: Sequence[str], faults: list[str], where: str) -> np.ndarray:
+def by_name(
+    table: Mapping[str, float], names: Sequence[str], faults: list[str], where: str, *, literal: bool = False
+) -> np.ndarray:
     """Expand a table of values per joint name or regular expression.
 
     Every joint must be matched exactly once; a regular expression must match the whole name. What is wrong is
@@ -92,6 +94,7 @@ def by_name(table: Mapping[str, float], names: Sequence[str], faults: list[str],
         names: joint names, in the order of the result.
         faults: receives one line per fault.
         where: path of the table in its file, for the message.
+        literal: take every key as a name; for documents from other processes, whose patterns might take for ever.
 
     Returns:
         (n,) values in the order of `names`; NaN where the table says nothing.
@@ -100,8 +103,8 @@ def by_name(table: Mapping[str, float], names: Sequence[str], faults: list[str],
     owner: dict[str, str] = {}
     for pattern, value in table.items():
         try:
-            matched = [name for name in names if name == pattern or re.fullmatch(pattern, name)]
-        except re.error as error:
+            matched = [name for name in names if name == pattern or (not literal and re.fullmatch(pattern, name))]
+        except (re.error, OverflowError, RecursionError) as error:
             faults.append(f'{where}.{pattern}: not a regular expression ({error})')
             continue
         if not matched:

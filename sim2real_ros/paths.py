@@ -57,9 +57,13 @@ def find_policy(policy: str) -> Path:
 def _find(name: str, folder: Path, pattern: str, kind: str) -> Path:
     if not name:
         raise NotFoundError(f'no {kind} given; shipped: {_names(folder)}')
-    for candidate in (Path(name).expanduser(), folder / pattern.format(name)):
-        if candidate.exists():
-            return candidate.resolve()
+    try:
+        for candidate in (Path(name).expanduser(), folder / pattern.format(name)):
+            if candidate.is_file() or candidate.is_dir():
+                return candidate.resolve()
+    except (OSError, RuntimeError, ValueError):
+        pass  # too long, of an unknown user, with a zero byte: not a path
+    name = name if len(name) < 200 else f'{name[:200]}...'
     raise NotFoundError(f'{kind} "{name}" is neither a path nor one of the shipped ones: {_names(folder)}')
 
 

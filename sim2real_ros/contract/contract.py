@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from sim2real_ros.contract.schema import Action, ContractFile, Observation, State
-from sim2real_ros.document import parse_yaml, validate
+from sim2real_ros.document import validate
 from sim2real_ros.errors import DocumentError
 from sim2real_ros.joints import by_name
 from sim2real_ros.signals import Gains
@@ -70,14 +70,18 @@ class Contract:
         Raises:
             DocumentError: it has faults; all are listed.
         """
-        return resolve(validate(ContractFile, parse_yaml(text, source), source), source, None)
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DocumentError(source, [f'not valid JSON: {error}']) from None
+        return resolve(validate(ContractFile, data, source), source, None, literal=True)
 
 
 def _canonical(file: ContractFile) -> str:
     return json.dumps(file.model_dump(mode='json', by_alias=True, exclude_none=False), sort_keys=True, separators=(',', ':'))
 
 
-def resolve(file: ContractFile, source: str, folder: Path | None) -> Contract:
+def resolve(file: ContractFile, source: str, folder: Path | None, *, literal: bool = False) -> Contract:
     """Expand a contract's tables and check what one field says against another.
 
     Raises:
@@ -90,13 +94,16 @@ def resolve(file: ContractFile, source: str, folder: Path | None) -> Contract:
     for name, count in Counter(joints).items():
         if count > 1:
             faults.append(f'joints: {name} occurs {count} times')
-    default_position = by_name(file.default_position, joints, faults, 'default_position')
-    stiffness = by_name(file.stiffness, joints, faults, 'stiffness')
-    damping = by_name(file.damping, joints, faults, 'damping')
-    _check_actions(file, joints, stiffness, faults)
+    tables = {
+        field: by_name(getattr(file, field), joints, faults, field, literal=literal)
+        for field in ('default_position', 'stiffness', 'damping')
+    }
+    stiffness = tables['stiffness']
+    _check_actions(file, joints, stiffness, faults, literal)
     _check_inputs(file, faults)
+    file = _expanded(file, joints, tables)
     identity = hashlib.sha256(_canonical(file).encode()).hexdigest()[:12]
-    contract = Contract(file, source, folder, joints, default_position, Gains(stiffness, damping), identity)
+    contract = Contract(file, source, folder, joints, tables['default_position'], Gains(stiffness, tables['damping']), identity)
     for name, part in contract.observations.items():
         resolve_slots(name, part, contract, faults)
     if faults:
@@ -104,7 +111,22 @@ def resolve(file: ContractFile, source: str, folder: Path | None) -> Contract:
     return contract
 
 
-def _check_actions(file: ContractFile, joints: tuple[str, ...], stiffness: np.ndarray, faults: list[str]) -> None:
+def _expanded(file: ContractFile, joints: tuple[str, ...], tables: dict[str, np.ndarray]) -> ContractFile:
+    """Return the file with every table written out joint by joint: patterns do not travel."""
+    update: dict[str, object] = {field: dict(zip(joints, values.tolist(), strict=True)) for field, values in tables.items()}
+    outputs = {}
+    for name, action in file.outputs.items():
+        if isinstance(action.scale, dict):
+            own = action.joints if action.joints is not None else list(joints)
+            scale = dict(zip(own, by_name(action.scale, own, [], '').tolist(), strict=True))
+            action = action.model_copy(update={'scale': scale})
+        outputs[name] = action
+    return file.model_copy(update=update | {'outputs': outputs})
+
+
+def _check_actions(
+    file: ContractFile, joints: tuple[str, ...], stiffness: np.ndarray, faults: list[str], literal: bool
+) -> None:
     driven: Counter[str] = Counter()
     for name, action in file.outputs.items():
         own = action.joints if action.joints is not None else list(joints)
@@ -114,7 +136,7 @@ def _check_actions(file: ContractFile, joints: tuple[str, ...], stiffness: np.nd
             faults.append(f"{where}.joints: {', '.join(unknown)} not among the contract's joints {', '.join(joints)}")
         driven.update(own)
         if isinstance(action.scale, dict):
-            by_name(action.scale, own, faults, f'{where}.scale')
+            by_name(action.scale, own, faults, f'{where}.scale', literal=literal)
         stiff = [j for j in own if j in joints and stiffness[joints.index(j)] > 0]
         if action.type != 'joint_position' and stiff:
             faults.append(f'{where}: a {action.type} action needs stiffness 0 on its joints, not so on {", ".join(stiff)}')

@@ -45,8 +45,8 @@ def read_model(path: Path) -> bytes:
     """
     try:
         data = path.read_bytes()
-    except OSError as error:
-        raise ModelFileError(f'cannot read the network {path}: {error.strerror}') from None
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f'cannot read the network {path}: {getattr(error, "strerror", error)}') from None
     if data.startswith(GIT_LFS):
         raise ModelFileError(f'{path} is a Git-LFS pointer, not the network itself: run "git lfs pull" where it came from')
     if not data:

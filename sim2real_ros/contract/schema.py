@@ -166,7 +166,7 @@ class ContractFile(Section):
     name: Annotated[str, Field(min_length=1)]
     robot: Annotated[str, Field(min_length=1)]
     model: Model
-    rate_hz: Annotated[float, Field(gt=0, le=1000)]
+    rate_hz: Annotated[float, Field(ge=1, le=1000)]
     joints: Annotated[list[str], Field(min_length=1)]
     default_position: dict[str, float]
     stiffness: dict[str, NotNegative]

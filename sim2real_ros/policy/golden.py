@@ -42,7 +42,7 @@ def check_golden(contract: Contract, widths: Mapping[str, int]) -> float | None:
             for name, action in contract.file.outputs.items()
         }
         (count,) = {len(rows) for rows in (*inputs.values(), *expected.values())}  # ValueError where they differ
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelFileError(f'cannot read the golden vectors {path}: {error}; mend the file or set golden: null') from None
     network = Network(contract, widths)
     differences = []

@@ -161,7 +161,9 @@ class Network:
             elif name in self._states and any(not isinstance(d, int) for d in tensor.shape[-1:]):
                 faults.append(f'input {name}: the width of a state must be fixed in the file, its shape is {tensor.shape}')
         for tensor in self._session.get_outputs():
-            if tensor.name in self._actions:
+            if tensor.name in self._actions and tensor.type not in FLOATS:
+                faults.append(f'output {tensor.name}: type {tensor.type} is not supported; supported are {", ".join(FLOATS)}')
+            elif tensor.name in self._actions:
                 faults += _width_fault(
                     'output', tensor.name, tensor.shape, self._actions[tensor.name], 'the contract has joints for'
                 )

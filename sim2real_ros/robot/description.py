@@ -113,6 +113,9 @@ def load_robot(robot: str | Path) -> Robot:
         joints,
         faults,
     )
+    narrow = [n for n, d in zip(joints, limits.upper - limits.lower, strict=True) if d <= 2 * document.safety.position_margin]
+    if narrow:
+        faults.append(f'safety.position_margin: twice the margin is more than the range of {", ".join(narrow)}')
     poses = {name: table(pose, f'poses.{name}') for name, pose in document.poses.items()}
     for name, pose in poses.items():
         _check_inside(pose, limits, joints, f'poses.{name}', faults)

@@ -38,7 +38,7 @@ def read_joints(path: Path) -> list[UrdfJoint]:
         root = ElementTree.parse(path).getroot()
     except OSError as error:
         raise NotFoundError(f'cannot read the URDF {path}: {error.strerror}') from None
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two: an encoding that is none
         raise DocumentError(str(path), [f'not valid XML: {error}']) from None
     if root.tag != 'robot':
         raise DocumentError(str(path), [f'a URDF starts with <robot>, this file with <{root.tag}>'])
@@ -96,11 +96,17 @@ def read_mounting(path: Path, frame: str) -> np.ndarray:
         raise DocumentError(str(path), [f'there is no link "{frame}" (sensors.imu_frame); links are {", ".join(links)}'])
     rotation, link = np.eye(3), frame
     while link in parents:
-        joint, parent_link = parents[link]
+        joint, parent_link = parents.pop(link)  # popped: a cycle of links comes to an end
         if joint.get('type') != 'fixed':
             raise DocumentError(str(path), [f'link "{frame}" moves against the base through the joint {joint.get("name")}'])
         origin = joint.find('origin')
-        rpy = [float(text) for text in (origin.get('rpy', '0 0 0') if origin is not None else '0 0 0').split()]
-        rotation = euler.euler2mat(*rpy, 'sxyz') @ rotation
+        text = origin.get('rpy', '0 0 0') if origin is not None else '0 0 0'
+        try:
+            roll, pitch, yaw = (float(part) for part in text.split())
+        except ValueError:
+            roll = pitch = yaw = math.nan
+        if not math.isfinite(roll + pitch + yaw):
+            raise DocumentError(str(path), [f'joint {joint.get("name")}: rpy="{text}" is not three finite numbers'])
+        rotation = euler.euler2mat(roll, pitch, yaw, 'sxyz') @ rotation
         link = str(parent_link)
     return quaternions.mat2quat(rotation)[[1, 2, 3, 0]]

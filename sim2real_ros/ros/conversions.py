@@ -18,6 +18,7 @@ from sim2real_ros.joints import JointMap
 from sim2real_ros.robot import Robot
 from sim2real_ros.signals import ImuSample, JointTargets, SafeTorque
 
+MAX_STAMP_DIGITS = 19  # of ns, 292 years
 WATCHDOG = 'watchdog'  # label of the commands that the watchdog sends
 
 
@@ -117,7 +118,9 @@ class Origin:
 def command_origin(message: Float64MultiArray) -> Origin:
     """Return what the label of a command says."""
     parts = message.layout.dim[0].label.split(':') if message.layout.dim else []
-    return Origin(parts[0], int(parts[1]), parts[2]) if len(parts) == 3 and parts[1].isdigit() else Origin()
+    if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and len(parts[1]) <= MAX_STAMP_DIGITS):
+        return Origin()
+    return Origin(parts[0], int(parts[1]), parts[2])
 
 
 def velocity_from(message: Any) -> np.ndarray:

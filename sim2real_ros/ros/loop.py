@@ -54,7 +54,6 @@ class ControlLoop:
         self._subscriptions: list[tuple[Subscription, Callable[[Any], None]]] = []
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self.failure: BaseException | None = None
 
     def add(self, message_type: type, topic: str, handler: Callable[[Any], None], qos: QoSProfile) -> None:
         """Subscribe to a topic whose messages this loop takes."""
@@ -107,6 +106,6 @@ class ControlLoop:
                     self._idle()
         except Exception as error:
             if self._node.context.ok():
-                self.failure = error
+                self._node.exit_code = 1  # a node without its loop is worse than none: end it
                 self._node.get_logger().fatal(f'the control loop {self._name} failed: {error!r}')
                 raise

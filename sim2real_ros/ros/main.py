@@ -10,11 +10,32 @@ from collections.abc import Callable
 from typing import Protocol
 
 import rclpy
+from rclpy.exceptions import (
+    InvalidNamespaceException,
+    InvalidNodeNameException,
+    InvalidParameterException,
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    ParameterException,
+)
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from sim2real_ros.errors import Sim2RealError
+
+# what rclpy raises for arguments and parameters that a user got wrong
+ROS_MISTAKES = (
+    ParameterException,
+    InvalidParameterException,
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    InvalidNamespaceException,
+    InvalidNodeNameException,
+    _rclpy.RCLInvalidROSArgsError,
+    _rclpy.UnknownROSArgsError,
+)
 
 
 class Runnable(Protocol):
@@ -39,11 +60,11 @@ def run_node(make: Callable[[], Node]) -> int:
         Exit code: 0 after a clean end, 1 after a user's mistake (one message on stderr), else the node's own.
     """
     stop = threading.Event()
-    rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     node = None
     try:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         node = make()
         node.begin()
         executor = SingleThreadedExecutor()
@@ -53,7 +74,7 @@ def run_node(make: Callable[[], Node]) -> int:
         return node.exit_code or 0
     except ExternalShutdownException:
         return 0
-    except Sim2RealError as error:
+    except (Sim2RealError, *ROS_MISTAKES) as error:
         print(f'{node.get_name() if node is not None else "sim2real_ros"}: {error}', file=sys.stderr, flush=True)
         return 1
     finally:

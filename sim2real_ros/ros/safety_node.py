@@ -104,6 +104,8 @@ class SafetyNode(Node):
         with self._lock:
             refusal = self._filter.request(event)
             self._show_mode()
+            if refusal is not None and event is Event.ACTIVATE and self._refused:
+                refusal = f'{refusal}; {self._refused}'
             reply.success, reply.message = refusal is None, refusal or self._filter.mode.value
         if refusal is not None:
             self.get_logger().info(f'{event.value} refused: {refusal}')

@@ -80,7 +80,7 @@ class StateChecks:
                 f'no joint state for {1e3 * dt:.0f} ms, allowed {1e3 * sensors.joint_timeout_s:.0f} ms',
             )
         if self._robot.floating:
-            if not state.imu_age <= sensors.imu_timeout_s:
+            if not abs(state.imu_age) <= sensors.imu_timeout_s:
                 return Fault(
                     'stale_imu',
                     f'the IMU sample is {1e3 * state.imu_age:.0f} ms old, allowed {1e3 * sensors.imu_timeout_s:.0f} ms',

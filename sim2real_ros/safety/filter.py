@@ -25,6 +25,7 @@ from sim2real_ros.signals import Gains, JointTargets, RobotState, SafeTorque
 from sim2real_ros.timing import tick_due
 
 POLICY_TIMEOUT_PERIODS = 2.5  # newest targets older than this: damping, well within 3 policy periods
+FUTURE_S = 0.1  # targets may answer a state that this filter has not seen yet, but not a later one
 BLEND_S = 0.3  # from holding the pose to following the policy
 
 
@@ -94,6 +95,8 @@ class SafetyFilter:
             return
         newest = self._next_targets or self._targets
         if newest is not None and targets.stamp <= newest.stamp:
+            return
+        if self._state is None or targets.stamp - self._state.stamp > FUTURE_S:
             return
         spread = policy.spread(targets)
         if spread is not None:

@@ -94,9 +94,8 @@ class TorqueLimiter:
 
     def _barrier(self, distance: np.ndarray, speed: np.ndarray) -> np.ndarray:
         """Return the largest torque towards each limit, (2, *batch, n); negative where the joint must brake."""
-        inside = np.maximum(distance, 0.0)
-        cap = np.sqrt(self._twice_brake * inside)
-        cap += RETURN_RATE * (distance - inside)
+        cap = np.sqrt(self._twice_brake * np.maximum(distance, 0.0))
+        cap += RETURN_RATE * np.minimum(distance, 0.0)
         np.minimum(cap, self._velocity, out=cap)
         cap -= speed
         cap *= self._gain

@@ -117,7 +117,7 @@ def _figures(followed: Followed) -> dict[str, object]:
 
 
 def _print(contract: Contract, followed: list[Followed], fallen: np.ndarray, limited: float) -> None:
-    console = Console()
+    console = Console(markup=False)
     table = Table(title=f'{contract.file.name}: {NOMINAL_S:g} s each in the nominal simulator', title_justify='left')
     for column in ('command x, y, yaw', 'measured', 'drift m', 'feet lifted cm', 'meets the bar'):
         table.add_column(column)

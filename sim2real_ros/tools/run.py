@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,13 +17,17 @@ import numpy as np
 
 from sim2real_ros import bringup
 from sim2real_ros.contract import load_contract
-from sim2real_ros.errors import DependencyError
+from sim2real_ros.document import read_yaml
+from sim2real_ros.errors import DependencyError, DocumentError
+from sim2real_ros.robot import load_robot
+from sim2real_ros.safety.adoption import adopt
 from sim2real_ros.tools.processes import Stack
 from sim2real_ros.tools.summary import Segment, summarise
 
 if TYPE_CHECKING:
     from sim2real_ros.ros.operator import Operator
 
+LOG_LEVELS = ('debug', 'info', 'warn', 'error', 'fatal')
 STOP_S = 1.5  # of zero command before the pose move
 TOUR = (  # share of the time, command x y yaw
     (0.30, (0.5, 0.0, 0.0)),
@@ -51,12 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--real-time-factor', type=float, default=1.0, help='simulated s per real s; 0: as fast as possible')
     parser.add_argument('--params-file', default='', help='ROS 2 parameter file')
     parser.add_argument('--trace', type=Path, help="keep the simulator's trace in this npz file")
-    parser.add_argument('--log-level', default='warn', help='of the nodes')
+    parser.add_argument('--log-level', default='warn', choices=LOG_LEVELS, help='of the nodes')
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Run the stack; returns 0 only if the robot really walked."""
     contract = load_contract(arguments.policy)
+    adopt(load_robot(arguments.robot), contract)
+    _check(arguments)
     # a simulated robot must never meet a real one on the network
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     try:
@@ -77,6 +84,23 @@ def main(arguments: argparse.Namespace) -> int:
             segments = _operate(operator, arguments)
             mode = operator.mode
         return summarise(trace, segments, mode, contract)
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what the nodes would only answer with a traceback."""
+    faults = []
+    if not 1 <= arguments.seconds <= 3600:
+        faults.append(f'--seconds is {arguments.seconds:g}; 1 to 3600 are possible')
+    if not 0 <= arguments.real_time_factor <= 100:
+        faults.append(f'--real-time-factor is {arguments.real_time_factor:g}; 0 (as fast as possible) to 100 are possible')
+    if arguments.command is not None and not np.isfinite(arguments.command).all():
+        faults.append('--command: three finite numbers are expected')
+    if not re.fullmatch(r'(/?[A-Za-z_]\w*)*', arguments.namespace):
+        faults.append(f'--namespace "{arguments.namespace}": letters, digits and underscores are possible, no digit first')
+    if arguments.params_file:
+        read_yaml(Path(arguments.params_file))
+    if faults:
+        raise DocumentError('arguments', faults)
 
 
 def _operate(operator: Operator, arguments: argparse.Namespace) -> list[Segment]:

@@ -39,7 +39,7 @@ def summarise(path: Path, segments: list[Segment], mode: str, contract: Contract
         raise RunError('the simulator left no trace; its own message is above')
     with np.load(path, allow_pickle=False) as archive:
         trace = dict(archive)
-    console = Console()
+    console = Console(markup=False)
     table = Table(title=f'{contract.file.name}: what the simulator saw', title_justify='left')
     for column in ('command x, y, yaw', 'measured', 'time', 'followed'):
         table.add_column(column)
@@ -61,11 +61,8 @@ def summarise(path: Path, segments: list[Segment], mode: str, contract: Contract
         lines.append(f'ended in the mode {mode}')
     walked = followed and not fell and mode == 'damping'
     console.print('; '.join(lines))
-    console.print(
-        '[green]the robot walked[/green]'
-        if walked
-        else f'[red]the robot {"fell" if fell else "did not do what it was told"}[/red]'
-    )
+    verdict = 'the robot walked' if walked else 'the robot fell' if fell else 'the robot did not do what it was told'
+    console.print(verdict, style='green' if walked else 'red')
     return 0 if walked else 1
 
 

@@ -41,7 +41,10 @@ def main(arguments: argparse.Namespace) -> int:
         runner = go2_velocity.make_runner(go2_velocity.make_environment(arguments.environments, arguments.seed), run)
     else:
         runner = go2_velocity.train(
-            run, arguments.iterations or go2_velocity.ITERATIONS, arguments.seed, arguments.environments
+            run,
+            go2_velocity.ITERATIONS if arguments.iterations is None else arguments.iterations,
+            arguments.seed,
+            arguments.environments,
         )
     done = runner.current_learning_iteration
     provenance = {
