@@ -12,7 +12,10 @@ def gravity_in_base(quat_xyzw: np.ndarray) -> np.ndarray:
     Args:
         quat_xyzw: (..., 4) rotation from the base frame to the world.
     """
-    x, y, z, w = quat_xyzw[..., 0], quat_xyzw[..., 1], quat_xyzw[..., 2], quat_xyzw[..., 3]
+    if quat_xyzw.ndim == 1:  # one robot: the same arithmetic without numpy's price for single numbers
+        x, y, z, w = quat_xyzw.tolist()
+        return np.array((2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1))
+    x, y, z, w = np.moveaxis(quat_xyzw, -1, 0)
     return np.stack((2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1), axis=-1)
 
 

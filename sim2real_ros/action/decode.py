@@ -29,6 +29,8 @@ class ActionDecoder:
         self._scale, self._offset = np.ones(m), np.zeros(m)
         self._low, self._high = np.full(m, -np.inf), np.full(m, np.inf)
         self._rest = (contract.default_position, np.zeros(n), np.zeros(n))
+        self._batch: tuple[int, ...] = ()
+        self._idle = list(self._rest)  # the resting fields in the shape of the last batch
         self._writes: list[tuple[int, np.ndarray, slice]] = []
         start = 0
         for action in contract.file.outputs.values():
@@ -68,8 +70,10 @@ class ActionDecoder:
             stamp: s, of the state that the action answers.
         """
         values = self._offset + self._scale * clipped
-        shape = (*clipped.shape[:-1], len(self._rest[0]))
-        fields = [np.broadcast_to(rest, shape) for rest in self._rest]
+        batch = clipped.shape[:-1]
+        if batch != self._batch:
+            self._batch, self._idle = batch, [np.broadcast_to(rest, (*batch, len(rest))) for rest in self._rest]
+        fields = list(self._idle)
         if self._single is not None:
             fields[self._single] = values
         else:

@@ -87,13 +87,13 @@ class _Frame:
     def __init__(self, slots: list[Slot], batch: tuple[int, ...]) -> None:
         width = slots[-1].stop
         self.values = np.zeros((*batch, width))
-        self._steps: list[tuple[Callable[[Moment], np.ndarray], slice]] = []
+        self._steps: list[tuple[Callable[[Moment], np.ndarray], np.ndarray]] = []  # term, and where it is written
         scale_first = np.ones(width)
         low, high = np.full(width, -np.inf), np.full(width, np.inf)
         scale_last = np.ones(width)
         for slot in slots:
             where = slice(slot.start, slot.stop)
-            self._steps.append((slot.term.compute, where))
+            self._steps.append((slot.term.compute, self.values[..., where]))
             clip_first = slot.clip is not None and slot.process[:1] == ('clip',)
             (scale_last if clip_first else scale_first)[where] = slot.scale
             if slot.clip is not None:
@@ -104,8 +104,8 @@ class _Frame:
 
     def fill(self, moment: Moment) -> np.ndarray:
         values = self.values
-        for compute, where in self._steps:
-            values[..., where] = compute(moment)
+        for compute, place in self._steps:
+            place[...] = compute(moment)
         if self._scale_first is not None:
             values *= self._scale_first
         if self._bounds is not None:

@@ -84,7 +84,9 @@ class PolicyRunner:
     def clamp_command(self, velocity_command: np.ndarray) -> np.ndarray:
         """Return the command (*batch, 3) inside the contract's range, zero inside its dead band."""
         command = np.minimum(np.maximum(velocity_command, self._low), self._high)
-        return command * (np.linalg.norm(command, axis=-1, keepdims=True) >= self._deadband)
+        if self._deadband == 0:
+            return command
+        return command * (np.einsum('...i,...i->...', command, command) >= self._deadband**2)[..., None]
 
 
 def _command_range(contract: Contract) -> tuple[np.ndarray, np.ndarray, float]:

@@ -22,11 +22,12 @@ from sim2real_ros.errors import JointError, NotFoundError, Sim2RealError
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import seconds, targets_message, velocity_from
+from sim2real_ros.ros.conversions import targets_message, velocity_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety.modes import Mode
 from sim2real_ros.timing import tick_due
@@ -162,16 +163,16 @@ class PolicyNode(LifecycleNode):
     def _on_mode(self, message: String) -> None:
         self._followed = message.data == Mode.ACTIVE.value
 
-    def _on_joint_state(self, message: JointState) -> None:
+    def _on_joint_state(self, sample: Sample) -> None:
         runner = self._runner
         assert runner is not None
-        previous, self._stamp = self._stamp, seconds(message.header.stamp)
+        previous, self._stamp = self._stamp, sample.stamp
         self._slow += previous > 0 and self._stamp - previous > 1.5 * runner.contract.period_s
         if not tick_due(self._stamp, previous, runner.contract.period_s):
             return
         start = time.perf_counter()
         try:
-            state = self._sensors.state(message)
+            state = self._sensors.state(sample)
             if state is None:
                 self._reason = self._sensors.problem
                 self.get_logger().warning(self._reason, throttle_duration_sec=2.0)
@@ -186,7 +187,9 @@ class PolicyNode(LifecycleNode):
                 f'{error}. No targets this tick; the safety node will stop the robot.', throttle_duration_sec=1.0
             )
             return
-        self._targets_out.publish(targets_message(targets, runner.contract.joints, runner.contract.id, message.header.stamp))
+        self._targets_out.publish(
+            targets_message(targets, runner.contract.joints, runner.contract.id, sample.message.header.stamp)
+        )
         self._reason = 'running'
         self._ticks += 1
         self._tick_ms = 1e3 * (time.perf_counter() - start)

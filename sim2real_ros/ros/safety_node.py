@@ -19,11 +19,12 @@ from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import JointError, Sim2RealError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import CommandWriter, nanoseconds, targets_from
+from sim2real_ros.ros.conversions import CommandWriter, targets_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.safety.checks import Fault
@@ -152,11 +153,11 @@ class SafetyNode(Node):
         except JointError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
 
-    def _on_joint_state(self, message: JointState) -> None:
+    def _on_joint_state(self, sample: Sample) -> None:
         start = time.perf_counter()
-        self._last_arrival, self._last_stamp_ns = time.monotonic(), nanoseconds(message.header.stamp)
+        self._last_arrival, self._last_stamp_ns = time.monotonic(), sample.stamp_ns
         try:
-            state = self._sensors.state(message)
+            state = self._sensors.state(sample)
         except JointError as error:
             self._trip(Fault('incomplete_joint_state', str(error)))
             self.get_logger().error(str(error), throttle_duration_sec=1.0)

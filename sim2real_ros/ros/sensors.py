@@ -13,8 +13,8 @@ from sim2real_ros.errors import JointError
 from sim2real_ros.joints import JointMap
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import seconds
 from sim2real_ros.ros.loop import ControlLoop
+from sim2real_ros.ros.raw import Sample
 from sim2real_ros.rotations import multiply_xyzw, world_to_base
 from sim2real_ros.signals import LEVEL_XYZW, RobotState
 
@@ -38,7 +38,7 @@ class Sensors:
         robot: Robot,
         joints: tuple[str, ...],
         consumer: str,
-        on_joint_state: Callable[[JointState], None],
+        on_joint_state: Callable[[Sample], None],
         *,
         imu: bool = True,
         odom: bool = False,
@@ -64,77 +64,80 @@ class Sensors:
         self._aligned = bool(np.allclose(np.abs(robot.imu_mounting_xyzw), LEVEL_XYZW))
         self._names: list[str] = []
         self._map: JointMap | None = None
-        self._pending: JointState | None = None
-        self._imu: Imu | None = None
-        self._odom: Odometry | None = None
+        self._pending: Sample | None = None
+        self._imu: Sample | None = None
+        self._odom: Sample | None = None
         self.problem = 'no joint_states yet'
         if imu:
-            loop.add(Imu, 'imu/data', self._on_imu, qos.SENSOR_IN)
+            loop.add(Imu, 'imu/data', self._on_imu, qos.SENSOR_IN, raw=True, wakes=self._waits)
         if odom:
-            loop.add(Odometry, 'odom', self._on_odom, qos.SENSOR_IN)
-        loop.add(JointState, 'joint_states', self._on_joints, qos.SENSOR_IN)
+            loop.add(Odometry, 'odom', self._on_odom, qos.SENSOR_IN, raw=True, wakes=self._waits)
+        loop.add(JointState, 'joint_states', self._on_joints, qos.SENSOR_IN, raw=True)
 
     # --- arrival
 
-    def _on_imu(self, message: Imu) -> None:
-        self._imu = message
+    def _waits(self) -> bool:
+        return self._pending is not None
+
+    def _on_imu(self, data: bytes) -> None:
+        self._imu = Sample(data, Imu)
         self.release()
 
-    def _on_odom(self, message: Odometry) -> None:
-        self._odom = message
+    def _on_odom(self, data: bytes) -> None:
+        self._odom = Sample(data, Odometry)
         self.release()
 
-    def _on_joints(self, message: JointState) -> None:
+    def _on_joints(self, data: bytes) -> None:
         if self._pending is not None:  # its companions never came
             pending, self._pending = self._pending, None
             self._on_joint_state(pending)
-        self._pending = message
+        self._pending = Sample(data, JointState)
         self.release()
 
     def release(self) -> None:
         """Hand on the joint state that waits, if nothing is missing any more."""
-        message = self._pending
-        if message is None:
+        sample = self._pending
+        if sample is None:
             return
-        wanted = [*([self._imu] if self._needs_imu else []), *([self._odom] if self._needs_odom else [])]
-        stamp = seconds(message.header.stamp)
-        if self._lockstep and (any(m is not None and seconds(m.header.stamp) < stamp for m in wanted) or self._awaits(stamp)):
-            return
+        if self._lockstep:
+            wanted = ((self._needs_imu, self._imu), (self._needs_odom, self._odom))
+            late = any(needed and other is not None and other.stamp_ns < sample.stamp_ns for needed, other in wanted)
+            if late or self._awaits(sample.stamp):
+                return
         self._pending = None
-        self._on_joint_state(message)
+        self._on_joint_state(sample)
 
     # --- conversion
 
-    def state(self, message: JointState) -> RobotState | None:
+    def state(self, sample: Sample) -> RobotState | None:
         """Return the state at a joint sample, or None (see `problem`) while another sensor is missing.
 
         Raises:
             JointError: the message lacks a joint, or a joint lacks its position or velocity.
         """
-        joint_map = self._match(message)
-        stamp, imu, odom = seconds(message.header.stamp), self._imu, self._odom
+        joint_map = self._match(sample.message)
         self.problem = self._missing()
         if self.problem:
             return None
         quat, ang_vel, imu_age = LEVEL_XYZW, None, 0.0
-        if imu is not None and self._needs_imu:
-            quat, ang_vel = self._base_motion(imu)
-            imu_age = stamp - seconds(imu.header.stamp)
+        if self._imu is not None:
+            quat, ang_vel = self._base_motion(self._imu.message)
+            imu_age = 1e-9 * (sample.stamp_ns - self._imu.stamp_ns)
         lin_vel = None
-        if odom is not None:
-            v = odom.twist.twist.linear  # REP-105: a twist is in the child frame, the base
+        if self._odom is not None:
+            v = self._odom.message.twist.twist.linear  # REP-105: a twist is in the child frame, the base
             lin_vel = np.array((v.x, v.y, v.z))
-        positions, velocities = np.array(message.position), np.array(message.velocity)
-        return RobotState(stamp, joint_map(positions), joint_map(velocities), quat, ang_vel, lin_vel, imu_age)
+        positions, velocities = np.array(sample.message.position), np.array(sample.message.velocity)
+        return RobotState(sample.stamp, joint_map(positions), joint_map(velocities), quat, ang_vel, lin_vel, imu_age)
 
-    def velocities(self, message: JointState) -> np.ndarray:
+    def velocities(self, sample: Sample) -> np.ndarray:
         """Return the joint velocities alone, (n,) rad/s; raises JointError as `state` does."""
-        return self._match(message)(np.array(message.velocity))
+        return self._match(sample.message)(np.array(sample.message.velocity))
 
     def _missing(self) -> str:
         if self._needs_imu and self._imu is None:
             return 'no imu/data yet'
-        if self._needs_imu and self._imu is not None and self._imu.orientation_covariance[0] == -1.0:
+        if self._needs_imu and self._imu is not None and self._imu.message.orientation_covariance[0] == -1.0:
             return 'imu/data carries no orientation (orientation_covariance[0] is -1, REP-145)'
         if self._needs_odom and self._odom is None:
             return f'{self._consumer} needs odom, and none has arrived'

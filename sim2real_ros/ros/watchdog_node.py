@@ -12,21 +12,22 @@ import time
 
 import numpy as np
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from sim2real_ros.errors import JointError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import WATCHDOG, CommandWriter, command_origin, nanoseconds
+from sim2real_ros.ros.conversions import WATCHDOG, CommandWriter
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety.filter import last_resort
 from sim2real_ros.safety.modes import Mode
 
+LABEL_END = 64  # bytes of a serialised command that hold the beginning of its label
 UNANSWERED = 3  # joint states without a command, whatever their stamps: one late message is no silence
 
 
@@ -63,7 +64,9 @@ class WatchdogNode(Node):
         self._last_stamp_ns, self._last_arrival = 0, time.monotonic()
         self._times = 0
         self._loop = ControlLoop(self, 'watchdog', idle=self._on_silence, idle_s=0.02)
-        self._loop.add(Float64MultiArray, 'effort_controller/commands', self._on_command, qos.COMMAND)
+        self._loop.add(
+            Float64MultiArray, 'effort_controller/commands', self._on_command, qos.COMMAND, raw=True, wakes=lambda: False
+        )
         self._sensors = Sensors(self._loop, robot, robot.joints, f'robot {robot.name}', self._on_joint_state, imu=False)
         self._diagnostics = Diagnostics(self, 'command stream', robot.name, self._report)
 
@@ -80,12 +83,12 @@ class WatchdogNode(Node):
             return 'error', 'the command stream stopped; damping', {'interventions': self._times}
         return 'ok', 'watching' if self._watching else 'no command yet', {'interventions': self._times}
 
-    def _on_command(self, message: Float64MultiArray) -> None:
-        if command_origin(message).who != WATCHDOG:
+    def _on_command(self, data: bytes) -> None:
+        if WATCHDOG.encode() not in data[:LABEL_END]:
             self._watching = self._fresh = True
 
-    def _on_joint_state(self, message: JointState) -> None:
-        self._last_stamp_ns, self._last_arrival = nanoseconds(message.header.stamp), time.monotonic()
+    def _on_joint_state(self, sample: Sample) -> None:
+        self._last_stamp_ns, self._last_arrival = sample.stamp_ns, time.monotonic()
         if not self._watching:
             return
         stamp = self._last_stamp_ns * 1e-9
@@ -100,11 +103,11 @@ class WatchdogNode(Node):
         if self._unanswered < UNANSWERED or stamp - self._silent_since < self._timeout_s:
             return
         self._announce('joint states go on, commands do not')
-        self._send(message, stamp)
+        self._send(sample, stamp)
 
-    def _send(self, message: JointState, stamp: float) -> None:
+    def _send(self, sample: Sample, stamp: float) -> None:
         try:
-            joint_vel = self._sensors.velocities(message)
+            joint_vel = self._sensors.velocities(sample)
         except JointError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
             joint_vel = np.full(len(self._robot.joints), np.nan)

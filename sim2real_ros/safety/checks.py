@@ -40,6 +40,7 @@ class StateChecks:
 
     def __init__(self, robot: Robot) -> None:
         self._robot = robot
+        self._ones = np.ones(len(robot.joints))
         self._low = robot.limits.lower - POSITION_TOLERANCE
         self._high = robot.limits.upper + POSITION_TOLERANCE
         self._fast = VELOCITY_FACTOR * robot.limits.velocity
@@ -53,13 +54,13 @@ class StateChecks:
 
     def joints_finite(self, state: RobotState) -> bool:
         """Return whether every joint value is finite; a sum of finite numbers is finite, any other is not."""
-        return math.isfinite(float(state.joint_pos.sum()) + float(state.joint_vel.sum()))
+        return math.isfinite(self._ones @ state.joint_pos + self._ones @ state.joint_vel)
 
     def finite(self, state: RobotState) -> bool:
         """Return whether every number of the state is finite."""
-        imu = float(state.base_quat_xyzw.sum())
+        imu = sum(state.base_quat_xyzw.tolist())
         if state.base_ang_vel is not None:
-            imu += float(state.base_ang_vel.sum())
+            imu += sum(state.base_ang_vel.tolist())
         return math.isfinite(imu) and self.joints_finite(state)
 
     def check(self, state: RobotState, dt: float) -> Fault | None:
@@ -105,6 +106,9 @@ class StateChecks:
 
     def _joints(self, state: RobotState) -> Fault | None:
         outside, fast = self._outside_range(state), self._too_fast(state)
+        if not (outside | fast).any():
+            self._outside = self._speeding = 0
+            return None
         self._outside = self._outside + 1 if outside.any() else 0
         self._speeding = self._speeding + 1 if fast.any() else 0
         if self._outside >= PERSISTENCE:

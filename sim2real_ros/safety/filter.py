@@ -45,7 +45,7 @@ class SafetyFilter:
         self.last_change = ''
         self._checks = StateChecks(robot)
         self._limiter = TorqueLimiter(robot)
-        self._still = np.zeros(len(robot.joints))
+        self._still, self._ones = np.zeros(len(robot.joints)), np.ones(len(robot.joints))
         self._goal = robot.pose('stand')
         self._pose_gains = Gains(robot.pose_move.stiffness, robot.pose_move.damping)
         self._policy: Adopted | None = None
@@ -166,12 +166,12 @@ class SafetyFilter:
         if fault is not None:
             self.trip(fault)
         self._check_policy(state)
-        if not self._checks.joints_finite(state):  # no limit can be computed: damp what can be damped
+        if fault is not None and not self._checks.joints_finite(state):  # no limit can be computed: damp what can be damped
             self._limiter.reset()
             return last_resort(self.robot, state.stamp, state.joint_vel)
         wanted = self._torque(state)
         torque, limited = self._limiter.apply(wanted, state.joint_pos, state.joint_vel, min(max(dt, 0.0), 0.02))
-        if not math.isfinite(float(torque.sum())):
+        if not math.isfinite(self._ones @ torque):
             self.trip(Fault('non_finite_torque', f'the torque of the mode {self.mode.value} is not finite'))
             return self.rest()
         return SafeTorque(state.stamp, torque, limited)

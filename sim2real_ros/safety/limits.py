@@ -84,7 +84,7 @@ class TorqueLimiter:
         shaped = np.maximum(np.minimum(motored, barrier[0]), -barrier[1])
         final = np.minimum(np.maximum(shaped, self._negative_effort), self._effort)
         self.torque = final
-        if np.array_equal(final, torque):
+        if (final == torque).all():
             return final, np.zeros(final.shape, np.uint8)
         limited = (rated != torque) * np.uint8(Limit.RATE)
         limited |= (motored != rated) * np.uint8(Limit.ENVELOPE)
