@@ -22,7 +22,7 @@ from sim2real_ros.training.velocity_env import VelocityEnv
 
 NAME = 'go2_velocity'
 ENVIRONMENTS, STEPS = 512, 24  # robots, and ticks of each between two updates
-ITERATIONS = 1500
+ITERATIONS = 950
 PUSH_SPEED = 0.7  # m/s, harder than what the policy is judged by
 NETWORK = {'class_name': 'MLPModel', 'hidden_dims': [256, 128, 64], 'activation': 'elu', 'obs_normalization': True}
 
