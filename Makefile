@@ -1,7 +1,7 @@
 # make demo: see a robot walk.  make test: everything that CI runs.  make help: the rest.
 PYTHON ?= python3
 VENV ?= .venv
-# a sourced ROS 2 is used as it is; without one its wheels come from PyPI
+# a sourced ROS 2 is used as it is, with NumPy 1, which its message modules were built for; without one its wheels come from PyPI
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ROS = $(if $(HAVE_ROS),,ros$(COMMA))
 COMMA = ,
@@ -50,7 +50,7 @@ $(VENV)/bin/python:
 
 $(VENV)/demo.stamp $(VENV)/test.stamp: $(VENV)/bin/python setup.py
 	@echo "installing sim2real_ros[$(EXTRAS)] into $(VENV) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]' > $(VENV)/pip.log 2>&1 || \
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]' $(if $(HAVE_ROS),'numpy<2') > $(VENV)/pip.log 2>&1 || \
 	  { grep -E '^ERROR' $(VENV)/pip.log | head -n 3 >&2; \
 	    echo "the packages could not be installed: is there a network connection? The whole log is in $(VENV)/pip.log" >&2; exit 1; }
 	@touch $@

@@ -84,11 +84,12 @@ def _canonical(file: ContractFile) -> str:
 def resolve(file: ContractFile, source: str, folder: Path | None, *, literal: bool = False) -> Contract:
     """Expand a contract's tables and check what one field says against another.
 
+    A `literal` contract comes from another process: its tables are taken by name alone, and its observation terms are the
+    sender's business, so that no pattern and no plug-in of a policy runs in the process that stops it.
+
     Raises:
         DocumentError: it has faults; all are listed.
     """
-    from sim2real_ros.observation.builder import resolve_slots  # noqa: PLC0415 - terms take a contract
-
     faults: list[str] = []
     joints = tuple(file.joints)
     for name, count in Counter(joints).items():
@@ -104,11 +105,18 @@ def resolve(file: ContractFile, source: str, folder: Path | None, *, literal: bo
     file = _expanded(file, joints, tables)
     identity = hashlib.sha256(_canonical(file).encode()).hexdigest()[:12]
     contract = Contract(file, source, folder, joints, tables['default_position'], Gains(stiffness, tables['damping']), identity)
-    for name, part in contract.observations.items():
-        resolve_slots(name, part, contract, faults)
+    if not literal:
+        _check_terms(contract, faults)
     if faults:
         raise DocumentError(source, faults)
     return contract
+
+
+def _check_terms(contract: Contract, faults: list[str]) -> None:
+    from sim2real_ros.observation.builder import resolve_slots  # noqa: PLC0415 - terms take a contract
+
+    for name, part in contract.observations.items():
+        resolve_slots(name, part, contract, faults)
 
 
 def _expanded(file: ContractFile, joints: tuple[str, ...], tables: dict[str, np.ndarray]) -> ContractFile:

@@ -171,6 +171,11 @@ def _limits(model: JointLimits, override: Limits, joints: tuple[str, ...], fault
         given: Mapping[str, float] | None = getattr(override, field)
         values = getattr(model, field) if given is None else by_name(given, joints, faults, f'limits.{field}')
         fields[field] = values
+        own = getattr(model, field)
+        looser = values < own if field == 'lower' else values > own
+        for name, value, limit in zip(joints, values, own, strict=True):
+            if looser[joints.index(name)]:
+                faults.append(f'limits.{field}: {name} at {value:g} is looser than the URDF, which says {limit:g}')
         for name, value in zip(joints, values, strict=True):
             if np.isnan(value) or (field in ('velocity', 'effort') and value <= 0):
                 faults.append(f'{name}: the URDF gives no positive {field} limit; add it there or as limits.{field} here')

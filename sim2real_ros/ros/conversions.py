@@ -65,7 +65,9 @@ def targets_message(targets: JointTargets, joints: tuple[str, ...], contract_id:
     message.header.stamp = stamp
     message.header.frame_id = contract_id
     message.name = list(joints)
-    message.position, message.velocity, message.effort = targets.position, targets.velocity, targets.effort
+    # lists, because Humble's setters refuse arrays
+    message.position, message.velocity = targets.position.tolist(), targets.velocity.tolist()
+    message.effort = targets.effort.tolist()
     return message
 
 

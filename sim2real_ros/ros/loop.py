@@ -56,8 +56,8 @@ class ControlLoop:
         Args:
             node: owner of the subscriptions.
             name: of the thread.
-            idle: called when no message came for `idle_s`.
-            idle_s: s.
+            idle: called after every wait, to notice what does not come.
+            idle_s: longest wait, s.
         """
         self._node, self._name = node, name
         self._idle, self._idle_ns = idle, int(idle_s * 1e9)
@@ -127,11 +127,14 @@ class ControlLoop:
         return self.take_all()
 
     def take_all(self) -> bool:
-        """Handle all messages that are there now; returns whether there was one."""
+        """Handle the newest message of each topic that has one; returns whether there was any.
+
+        One each, so that a topic that is flooded cannot keep the others waiting.
+        """
         any_message = False
         for entry in self._subscriptions:
             take = entry.subscription.handle.take_message
-            while (taken := take(entry.subscription.msg_type, entry.raw)) is not None:
+            if (taken := take(entry.subscription.msg_type, entry.raw)) is not None:
                 any_message = True
                 entry.handler(taken[0])
         return any_message
@@ -139,7 +142,8 @@ class ControlLoop:
     def _run(self) -> None:
         try:
             while not self._stop.is_set() and self._node.context.ok():
-                if not self.wait(self._idle_ns) and self._idle is not None:
+                self.wait(self._idle_ns)
+                if self._idle is not None:
                     self._idle()
         except Exception as error:
             if self._node.context.ok():

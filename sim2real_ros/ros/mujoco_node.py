@@ -13,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from nav_msgs.msg import Odometry
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
@@ -32,6 +34,8 @@ from sim2real_ros.sim.trace import Row, Source, Trace
 from sim2real_ros.sim.viewer import open_viewer
 from sim2real_ros.sim.world import World
 from sim2real_ros.timing import Pacer
+
+MAX_PUSH = 5.0  # m/s
 
 
 class MujocoNode(Node):
@@ -81,6 +85,7 @@ class MujocoNode(Node):
         self._answers = Answers(self._hot, timestep, timeout, self.get_logger().warning)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name='mujoco', daemon=True)
+        self.add_on_set_parameters_callback(_refuse_bad_push)
         self._diagnostics = Diagnostics(self, 'simulation', robot.name, self._report)
 
     def _make_topics(self) -> None:
@@ -190,6 +195,14 @@ class MujocoNode(Node):
         joints.velocity = self._to_wire(world.joint_vel).tolist()
         joints.effort = self._to_wire(self._torque).tolist()
         self._joints_out.publish(joints)
+
+
+def _refuse_bad_push(parameters: list[Parameter]) -> SetParametersResult:
+    for parameter in parameters:
+        if parameter.name == 'push_velocity' and (len(parameter.value) != 3 or not np.abs(parameter.value).max() <= MAX_PUSH):
+            reason = f'push_velocity is three numbers of at most {MAX_PUSH:g} m/s, got {list(parameter.value)}'
+            return SetParametersResult(successful=False, reason=reason)
+    return SetParametersResult(successful=True)
 
 
 def main() -> int:

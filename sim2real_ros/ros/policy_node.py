@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Twist, TwistStamped
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 
 from sim2real_ros.contract import load_contract
-from sim2real_ros.errors import JointError, NotFoundError, Sim2RealError
+from sim2real_ros.errors import NotFoundError, Sim2RealError
+from sim2real_ros.paths import find_policy, find_robot
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
@@ -29,6 +32,7 @@ from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
+from sim2real_ros.safety.adoption import adopt
 from sim2real_ros.safety.modes import Mode
 from sim2real_ros.timing import tick_due
 
@@ -64,6 +68,7 @@ class PolicyNode(LifecycleNode):
         self._stamp = 0.0
         self._command, self._command_stamp = np.zeros(3), -np.inf
         self._ticks, self._tick_ms, self._slow = 0, 0.0, 0
+        self.add_on_set_parameters_callback(_refuse_unknown)
         self._diagnostics = Diagnostics(self, 'policy', 'onnxruntime', self._report)
 
     # --- life
@@ -82,17 +87,11 @@ class PolicyNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load and check robot, contract and network; announce the contract."""
         try:
-            robot = load_robot(self.get_parameter('robot').value)
-            contract = load_contract(self.get_parameter('policy').value)
-            unknown = [joint for joint in contract.joints if joint not in robot.joints]
-            if unknown:
-                raise JointError(
-                    f'policy {contract.file.name} drives {", ".join(unknown)}, which robot {robot.name} does not have; its '
-                    f'joints are {", ".join(robot.joints)}'
-                )
+            robot, contract = load_robot(self.get_parameter('robot').value), load_contract(self.get_parameter('policy').value)
+            adopt(robot, contract)  # what the safety node will say, before anything runs
             self._runner = PolicyRunner(contract)
-        except Sim2RealError as error:
-            self._reason = str(error)
+        except Exception as error:  # rclpy would swallow it and say nothing
+            self._reason = str(error) if isinstance(error, Sim2RealError) else f'unexpected {error!r}'
             if not self._autostart:
                 self.get_logger().error(self._reason)
             return TransitionCallbackReturn.FAILURE
@@ -131,12 +130,24 @@ class PolicyNode(LifecycleNode):
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Forget the policy, so that another can be configured."""
-        self._stop()
+        self._forget()
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop for good."""
+        self._forget()
+        return super().on_shutdown(state)
+
+    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """After an error in a transition: stop, and be ready to be configured again."""
+        self._forget()
+        return TransitionCallbackReturn.SUCCESS
+
+    def _forget(self) -> None:
         if self._loop is not None:
             self._loop.destroy()
         self._runner = self._loop = None
         self._reason = 'not configured'
-        return super().on_cleanup(state)
 
     def _stop(self) -> None:
         if self._loop is not None:
@@ -193,6 +204,18 @@ class PolicyNode(LifecycleNode):
         self._reason = 'running'
         self._ticks += 1
         self._tick_ms = 1e3 * (time.perf_counter() - start)
+
+
+def _refuse_unknown(parameters: list[Parameter]) -> SetParametersResult:
+    """Refuse a policy or robot that does not exist; everything else about it is checked at configure."""
+    find = {'policy': find_policy, 'robot': find_robot}
+    try:
+        for parameter in parameters:
+            if parameter.name in find:
+                find[parameter.name](str(parameter.value))
+    except NotFoundError as error:
+        return SetParametersResult(successful=False, reason=str(error))
+    return SetParametersResult(successful=True)
 
 
 def main() -> int:

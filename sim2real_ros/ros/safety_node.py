@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
 
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
@@ -38,7 +37,7 @@ SERVICES = {
     'estop': Event.ESTOP,
     'reset': Event.RESET,
 }
-FAREWELL_S = 0.25  # damping commands left behind on the way out
+FAREWELL_S, FAREWELL_LIMIT_S = 0.25, 2.0  # damping on the way out: at least, and at most until the robot is at rest
 
 
 class SafetyNode(Node):
@@ -73,7 +72,7 @@ class SafetyNode(Node):
         self._last_arrival = time.monotonic()
         self._last_stamp_ns = 0
         self._ticks = self._worst_us = 0
-        self._limited: Counter[str] = Counter()
+        self._limited = {str(limit.name): 0 for limit in Limit if limit}  # all keys now: another thread iterates
         self._refused = ''
         self._loop = ControlLoop(self, 'safety', idle=self._on_silence, idle_s=robot.sensors.joint_timeout_s)
         self._loop.add(JointState, 'policy/targets', self._on_targets, qos.COMMAND)
@@ -89,15 +88,19 @@ class SafetyNode(Node):
         self._loop.start()
 
     def close(self) -> None:
-        """Leave damping commands behind, then stop."""
+        """Damp until the robot is at rest, then leave no torque behind: controllers hold the last command for ever."""
         with self._lock:
             commanding = self._filter.mode is not Mode.OFF
             if commanding and self._filter.mode is not Mode.FAULT:
                 self._filter.request(Event.DAMP)
             self._show_mode()
-        if commanding:
-            time.sleep(FAREWELL_S)
+        begin = time.monotonic()
+        while commanding and (waited := time.monotonic() - begin) < FAREWELL_LIMIT_S:
+            if waited > FAREWELL_S and self._filter.at_rest:
+                break
+            time.sleep(0.02)
         self._loop.stop()
+        self._send_rest(Mode.DAMPING)
 
     # --- executor thread
 
@@ -161,8 +164,12 @@ class SafetyNode(Node):
         except JointError as error:
             self._trip(Fault('incomplete_joint_state', str(error)))
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
+            self._send_rest(Mode.FAULT)
             return
         if state is None:
+            if self._filter.mode is not Mode.OFF:
+                self._trip(Fault('stale_imu', self._sensors.problem))
+                self._send_rest(Mode.FAULT)
             return
         with self._lock:
             safe = self._filter.step(state)
@@ -174,17 +181,22 @@ class SafetyNode(Node):
         self._ticks += 1
         self._worst_us = max(self._worst_us, round(1e6 * (time.perf_counter() - start)))
         for mask in safe.limited[safe.limited > 0].tolist():
-            self._limited.update(str(limit.name) for limit in Limit if limit & mask)
+            for limit in Limit:
+                if limit & mask:
+                    self._limited[str(limit.name)] += 1
 
     def _on_silence(self) -> None:
         """No joint state for the time-out: on hardware a fault, in a simulator perhaps a pause."""
         silent = time.monotonic() - self._last_arrival
         if not self._sim_time and silent > self._filter.robot.sensors.joint_timeout_s:
             self._trip(Fault('stale_joint_state', f'no joint state has arrived for {1e3 * silent:.0f} ms'))
-            with self._lock:
-                rest = self._filter.rest()
-            if rest is not None:
-                self._command_out.publish(self._writer.write(rest, self._last_stamp_ns, Mode.FAULT.value))
+            self._send_rest(Mode.FAULT)
+
+    def _send_rest(self, mode: Mode) -> None:
+        with self._lock:
+            rest = self._filter.rest()
+        if rest is not None:
+            self._command_out.publish(self._writer.write(rest, self._last_stamp_ns, mode.value))
 
     def _trip(self, fault: Fault) -> None:
         with self._lock:

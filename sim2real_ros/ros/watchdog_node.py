@@ -75,8 +75,10 @@ class WatchdogNode(Node):
         self._loop.start()
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching; where this node was the last to command, leave no torque behind."""
         self._loop.stop()
+        if self._commanding:
+            self._publish(0.0, np.full(len(self._robot.joints), np.nan))
 
     def _report(self) -> Report:
         if self._commanding:
@@ -111,20 +113,17 @@ class WatchdogNode(Node):
         except JointError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
             joint_vel = np.full(len(self._robot.joints), np.nan)
-        self._out.publish(
-            self._writer.write(last_resort(self._robot, stamp, joint_vel), self._last_stamp_ns, Mode.DAMPING.value)
-        )
+        self._publish(stamp, joint_vel)
 
     def _on_silence(self) -> None:
         """Neither commands nor joint states: without a measured speed no torque is the only safe one."""
         if self._watching and not self._sim_time and time.monotonic() - self._last_arrival > max(0.1, self._timeout_s):
             self._announce('neither commands nor joint states arrive')
-            nothing = np.full(len(self._robot.joints), np.nan)
-            self._out.publish(
-                self._writer.write(
-                    last_resort(self._robot, self._last_stamp_ns * 1e-9, nothing), self._last_stamp_ns, Mode.DAMPING.value
-                )
-            )
+            self._publish(self._last_stamp_ns * 1e-9, np.full(len(self._robot.joints), np.nan))
+
+    def _publish(self, stamp: float, joint_vel: np.ndarray) -> None:
+        torque = last_resort(self._robot, stamp, joint_vel)
+        self._out.publish(self._writer.write(torque, self._last_stamp_ns, Mode.DAMPING.value))
 
     def _announce(self, why: str) -> None:
         if not self._commanding:

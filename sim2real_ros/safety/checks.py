@@ -82,10 +82,7 @@ class StateChecks:
             )
         if self._robot.floating:
             if not abs(state.imu_age) <= sensors.imu_timeout_s:
-                return Fault(
-                    'stale_imu',
-                    f'the IMU sample is {1e3 * state.imu_age:.0f} ms old, allowed {1e3 * sensors.imu_timeout_s:.0f} ms',
-                )
+                return self._stale_imu(state)
             self._tilted_s = self._tilted_s + dt if self._leans(state) else 0.0
             if self._tilted_s > self._robot.safety.tilt.duration_s:
                 return self._tilt(state)
@@ -95,6 +92,8 @@ class StateChecks:
         """Return what would trip at once or after its time, seen in one state: what must be gone before a reset."""
         if not self.finite(state):
             return Fault('non_finite_sensor', f'not finite: {", ".join(self._not_finite(state))}')
+        if self._robot.floating and not abs(state.imu_age) <= self._robot.sensors.imu_timeout_s:
+            return self._stale_imu(state)
         if self._robot.floating and self._leans(state):
             return self._tilt(state)
         outside, fast = self._outside_range(state), self._too_fast(state)
@@ -125,6 +124,10 @@ class StateChecks:
 
     def _leans(self, state: RobotState) -> bool:
         return _cos_tilt(state) < self._cos_tilt
+
+    def _stale_imu(self, state: RobotState) -> Fault:
+        allowed = 1e3 * self._robot.sensors.imu_timeout_s
+        return Fault('stale_imu', f'the IMU sample is {1e3 * state.imu_age:.0f} ms old, allowed {allowed:.0f} ms')
 
     def _tilt(self, state: RobotState) -> Fault:
         lean = math.acos(max(-1.0, min(1.0, _cos_tilt(state))))

@@ -26,6 +26,7 @@ from sim2real_ros.timing import tick_due
 
 POLICY_TIMEOUT_PERIODS = 2.5  # newest targets older than this: damping, well within 3 policy periods
 FUTURE_S = 0.1  # targets may answer a state that this filter has not seen yet, but not a later one
+REST_SPEED = 0.2  # rad/s
 BLEND_S = 0.3  # from holding the pose to following the policy
 
 
@@ -175,6 +176,11 @@ class SafetyFilter:
             self.trip(Fault('non_finite_torque', f'the torque of the mode {self.mode.value} is not finite'))
             return self.rest()
         return SafeTorque(state.stamp, torque, limited)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether no joint moves, by the last state."""
+        return self._state is not None and float(np.abs(self._state.joint_vel).max()) < REST_SPEED
 
     def rest(self) -> SafeTorque | None:
         """Return no torque at all, for when sensors are silent; None in the mode `off`."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from sim2real_ros.robot import Robot
 from sim2real_ros.rotations import world_to_base, xyzw_from_wxyz
-from sim2real_ros.signals import ImuSample, RobotState
+from sim2real_ros.signals import LEVEL_XYZW, ImuSample, RobotState
 from sim2real_ros.sim.model import build_model, import_mujoco, soles
 
 
@@ -118,8 +118,10 @@ class World:
 
     def state(self) -> RobotState:
         """Return a perfect sample of the sensors, as the driver and the estimator would publish it."""
-        imu = self.imu()
-        return RobotState(self.time, self.joint_pos, self.joint_vel, self.base_quat_xyzw(), imu.ang_vel, self.base_lin_vel())
+        ang_vel, mounting = self.imu().ang_vel, self.robot.imu_mounting_xyzw
+        if not np.array_equal(mounting, LEVEL_XYZW):
+            ang_vel = world_to_base(mounting * (-1, -1, -1, 1), ang_vel)
+        return RobotState(self.time, self.joint_pos, self.joint_vel, self.base_quat_xyzw(), ang_vel, self.base_lin_vel())
 
     def _clearance(self) -> float:
         """Return the distance of the robot's lowest point from the floor, by MuJoCo's own distance function."""

@@ -110,6 +110,7 @@ def _operate(operator: Operator, arguments: argparse.Namespace) -> list[Segment]
     operator.insist('pose', 10)
     print('standing up')
     operator.insist('activate', 60)
+    operator.wait(lambda: operator.mode == 'active', 5, 'the mode active was granted but not announced')
     print('walking')
     segments = []
     tour = [(1.0, tuple(arguments.command))] if arguments.command else TOUR
@@ -126,5 +127,6 @@ def _operate(operator: Operator, arguments: argparse.Namespace) -> list[Segment]
         operator.insist('pose', 5)
         end = operator.time + STOP_S
         operator.wait(lambda: operator.time >= end or operator.mode != 'pose', 60, 'simulated time stood still')
-        operator.request('damp')
+        operator.insist('damp', 5)
+        operator.wait(lambda: operator.mode == 'damping', 5, 'the mode damping was granted but not announced')
     return segments

@@ -38,7 +38,10 @@ def export_policy(runner: OnPolicyRunner, env: VelocityEnv, folder: Path, proven
     np.savez_compressed(folder / 'golden.npz', **golden)  # type: ignore[arg-type]
     model = _onnx(actor, env.contract)
     entry = model.metadata_props.add()
-    entry.key, entry.value = METADATA_KEY, yaml.safe_dump(document, sort_keys=False)
+    entry.key, entry.value = (
+        METADATA_KEY,
+        yaml.safe_dump(document | {'golden': None}, sort_keys=False),
+    )  # one file, nothing beside it
     onnx.checker.check_model(model)
     data = model.SerializeToString()
     (folder / 'policy.onnx').write_bytes(data)
