@@ -19,6 +19,7 @@ from sim2real_ros import bringup
 from sim2real_ros.contract import load_contract
 from sim2real_ros.document import read_yaml
 from sim2real_ros.errors import DependencyError, DocumentError
+from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import load_robot
 from sim2real_ros.safety.adoption import adopt
 from sim2real_ros.tools.processes import Stack
@@ -63,6 +64,7 @@ def main(arguments: argparse.Namespace) -> int:
     """Run the stack; returns 0 only if the robot really walked."""
     contract = load_contract(arguments.policy)
     adopt(load_robot(arguments.robot), contract)
+    PolicyRunner(contract)  # opens and checks the network: a wrong file starts no process
     _check(arguments)
     # a simulated robot must never meet a real one on the network
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole stack, used as an operator uses it."""
 
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import pytest
 from ros_traces import leans, read_trace
 
 from sim2real_ros import bringup
+from sim2real_ros.paths import find_policy
 from sim2real_ros.tools.processes import command_line
 
 pytest.importorskip('mujoco')
@@ -164,16 +167,68 @@ def test_a_wrong_parameter_ends_the_node_with_one_message(process, parameters, e
     assert 'Traceback' not in done.stderr
 
 
-def test_run_refuses_a_wrong_policy_before_anything_starts(tmp_path):
-    """`sim2real run` with a Git-LFS pointer says so and starts no node."""
-    (tmp_path / 'policy.onnx').write_text('version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n')
+def missing(folder):
+    (folder / 'policy.onnx').unlink()
+
+
+def truncated(folder):
+    data = (folder / 'policy.onnx').read_bytes()
+    (folder / 'policy.onnx').write_bytes(data[: len(data) // 2])
+
+
+def git_lfs_pointer(folder):
+    (folder / 'policy.onnx').write_text('version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n')
+
+
+def other_width(folder):
+    edit(folder, 'term: phase', 'term: joint_vel')
+
+
+def other_joints(folder):
+    edit(folder, 'FL_', 'LF_')
+
+
+def nan_weights(folder):
+    onnx = pytest.importorskip('onnx')
+    model = onnx.load(folder / 'policy.onnx')
+    for tensor in model.graph.initializer:
+        values = onnx.numpy_helper.to_array(tensor)
+        if values.ndim == 2 and values.shape[0] > 1:
+            tensor.CopyFrom(onnx.numpy_helper.from_array(np.full_like(values, np.nan), tensor.name))
+    onnx.save(model, folder / 'policy.onnx')
+
+
+def edit(folder, old, new):
+    text = (folder / 'policy.yaml').read_text()
+    assert old in text
+    (folder / 'policy.yaml').write_text(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'expected'),
+    [
+        (missing, 'cannot read the network'),
+        (truncated, 'truncated or not an ONNX model'),
+        (git_lfs_pointer, 'is a Git-LFS pointer'),
+        (other_width, "the network has 47 numbers, the contract's terms make 57 (10 too many)"),
+        (other_joints, 'drives LF_hip_joint, LF_thigh_joint, LF_calf_joint, which robot go2 does not have'),
+        (nan_weights, 'non-finite numbers in output actions'),
+    ],
+)
+def test_run_refuses_a_wrong_policy_before_anything_starts(tmp_path, spoil, expected):
+    """One message, non-zero exit, no traceback, no node."""
+    folder = tmp_path / 'policy'
+    shutil.copytree(find_policy('go2_velocity').parent, folder)
+    text = (folder / 'policy.yaml').read_text()
+    (folder / 'policy.yaml').write_text(re.sub(r'\n  sha256: \w+', '', text))
+    spoil(folder)
     done = subprocess.run(
-        [sys.executable, '-m', 'sim2real_ros.tools.cli', 'run', '--policy', str(tmp_path / 'policy.onnx')],
+        [sys.executable, '-m', 'sim2real_ros.tools.cli', 'run', '--policy', str(folder)],
         capture_output=True,
         text=True,
         timeout=60,
     )
     assert done.returncode == 1
-    assert 'Git-LFS pointer' in done.stderr
+    assert expected in done.stderr
     assert 'starting' not in done.stdout
     assert 'Traceback' not in done.stderr
