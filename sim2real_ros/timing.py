@@ -7,7 +7,7 @@ import time
 from math import floor
 
 SLACK_S = 1e-6  # stamps come in whole ns; multiples of a period do not
-MAX_LAG_S = 0.1  # what a stalled simulator catches up; beyond it simulated time is simply slower
+MAX_LAG_S = 0.01  # what a stalled simulator catches up; more would be a burst of states that no robot sends
 
 
 def tick_due(stamp: float, previous: float, period: float) -> bool:

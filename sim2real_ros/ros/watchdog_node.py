@@ -60,7 +60,7 @@ class WatchdogNode(Node):
         self._fresh = False  # a command came since the last joint state
         self._silent_since = 0.0  # stamp of the last joint state that had a command
         self._unanswered = 0  # joint states since then
-        self._commanding = False
+        self._commanding = self._warm = False
         self._last_stamp_ns, self._last_arrival = 0, time.monotonic()
         self._times = 0
         self._loop = ControlLoop(self, 'watchdog', idle=self._on_silence, idle_s=0.02)
@@ -94,6 +94,9 @@ class WatchdogNode(Node):
         if not self._watching:
             return
         stamp = self._last_stamp_ns * 1e-9
+        if not self._warm:  # what is done for the first time is slow: do it while nothing depends on it
+            self._warm = True
+            self._command(stamp, self._velocities(sample))
         if self._fresh:
             self._fresh, self._silent_since, self._unanswered = False, stamp, 0
             if self._commanding:
@@ -104,26 +107,29 @@ class WatchdogNode(Node):
         self._unanswered += 1
         if self._unanswered < UNANSWERED or stamp - self._silent_since < self._timeout_s:
             return
-        self._announce('joint states go on, commands do not')
-        self._send(sample, stamp)
+        self._publish(stamp, self._velocities(sample))
+        self._announce('joint states go on, commands do not')  # after the command: the first line of a log is slow
 
-    def _send(self, sample: Sample, stamp: float) -> None:
+    def _velocities(self, sample: Sample) -> np.ndarray:
+        """Return the joint speeds, NaN where the message does not tell them."""
         try:
-            joint_vel = self._sensors.velocities(sample)
+            return self._sensors.velocities(sample)
         except JointError as error:
             self.get_logger().error(str(error), throttle_duration_sec=1.0)
-            joint_vel = np.full(len(self._robot.joints), np.nan)
-        self._publish(stamp, joint_vel)
+            return np.full(len(self._robot.joints), np.nan)
 
     def _on_silence(self) -> None:
         """Neither commands nor joint states: without a measured speed no torque is the only safe one."""
         if self._watching and not self._sim_time and time.monotonic() - self._last_arrival > max(0.1, self._timeout_s):
-            self._announce('neither commands nor joint states arrive')
             self._publish(self._last_stamp_ns * 1e-9, np.full(len(self._robot.joints), np.nan))
+            self._announce('neither commands nor joint states arrive')
 
     def _publish(self, stamp: float, joint_vel: np.ndarray) -> None:
+        self._out.publish(self._command(stamp, joint_vel))
+
+    def _command(self, stamp: float, joint_vel: np.ndarray) -> Float64MultiArray:
         torque = last_resort(self._robot, stamp, joint_vel)
-        self._out.publish(self._writer.write(torque, self._last_stamp_ns, Mode.DAMPING.value))
+        return self._writer.write(torque, self._last_stamp_ns, Mode.DAMPING.value)
 
     def _announce(self, why: str) -> None:
         if not self._commanding:
