@@ -29,7 +29,7 @@ from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.lockstep import Answers
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
-from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.parameters import command_joints, declare
 from sim2real_ros.sim.trace import Row, Source, Trace
 from sim2real_ros.sim.viewer import open_viewer
 from sim2real_ros.sim.world import World
@@ -46,7 +46,7 @@ class MujocoNode(Node):
         self.exit_code: int | None = None
         robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
         model = declare(self, 'model', '', "URDF or MJCF to simulate instead of the robot's URDF.")
-        order = declare(self, 'command_joints', [''], "Joint order of effort_controller/commands; empty: the robot file's.")
+        order = command_joints(self, robot)
         timestep = declare(self, 'timestep_s', 0.002, 'Physics step and period of the joint states, s.', low=0.0005, high=0.01)
         self._lockstep = declare(self, 'lockstep', False, 'Step only when the last state was answered.')
         timeout = declare(self, 'lockstep_timeout_s', 1.0, 'Longest wait for an answer, s.', low=0.01, high=60.0)
@@ -70,10 +70,7 @@ class MujocoNode(Node):
         self._robot = robot
         self._order = tuple(sorted(robot.joints))  # as joint_state_broadcaster: alphabetical, not the policy's
         self._to_wire = JointMap(robot.joints, self._order, source='robot', target='joint_states')
-        commanded = tuple(order) if order != [''] else robot.joints
-        self._from_command = JointMap(
-            commanded, robot.joints, source='command_joints', target=f'robot {robot.name}', exact=True
-        )
+        self._from_command = JointMap(order, robot.joints, source='command_joints', target=f'robot {robot.name}', exact=True)
         self._torque = np.zeros(len(robot.joints))
         self._source, self._age, self._mode = Source.NONE, np.nan, ''
         self._command_ns: int | None = None  # state that the torque in force answers, whoever sent it

@@ -8,6 +8,8 @@ from typing import Any
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
 from rclpy.node import Node
 
+from sim2real_ros.robot import Robot
+
 
 def declare(
     node: Node,
@@ -34,3 +36,10 @@ def declare(
     if low is not None and high is not None:
         descriptor.floating_point_range = [FloatingPointRange(from_value=float(low), to_value=float(high), step=0.0)]
     return node.declare_parameter(name, default, descriptor).value
+
+
+def command_joints(node: Node, robot: Robot) -> tuple[str, ...]:
+    """Declare `command_joints` and return the joint order of the command topic."""
+    text = 'Joint order of effort_controller/commands, as in the controller; empty: that of the robot file.'
+    order = declare(node, 'command_joints', [''], text)
+    return robot.joints if order == [''] else tuple(order)

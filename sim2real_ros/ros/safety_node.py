@@ -22,7 +22,7 @@ from sim2real_ros.ros.conversions import CommandWriter, targets_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
-from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.parameters import command_joints, declare
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety import Mode, SafetyFilter
@@ -47,12 +47,7 @@ class SafetyNode(Node):
         super().__init__('safety_node')
         self.exit_code: int | None = None
         robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
-        order = declare(
-            self,
-            'command_joints',
-            [''],
-            "Joint order of effort_controller/commands, as in the controller; empty: the robot file's.",
-        )
+        order = command_joints(self, robot)
         self._sim_time = declare(
             self,
             'sim_time',
@@ -62,7 +57,7 @@ class SafetyNode(Node):
         lockstep = declare(self, 'lockstep', False, 'The simulator waits for every answer: pair sensor samples by stamp.')
         self._filter = SafetyFilter(robot)
         self._lock = threading.Lock()
-        self._writer = CommandWriter(robot, tuple(order) if order != [''] else robot.joints, self.get_name())
+        self._writer = CommandWriter(robot, order, self.get_name())
         self._mode_out = self.create_publisher(String, 'safety/mode', qos.LATCHED)
         self._command_out = self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.COMMAND)
         self.create_subscription(String, 'policy/contract', self._on_contract, qos.LATCHED)

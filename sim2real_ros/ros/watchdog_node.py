@@ -21,7 +21,7 @@ from sim2real_ros.ros.conversions import WATCHDOG, CommandWriter
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
-from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.parameters import command_joints, declare
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety.filter import last_resort
@@ -38,12 +38,7 @@ class WatchdogNode(Node):
         super().__init__('watchdog_node')
         self.exit_code: int | None = None
         robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
-        order = declare(
-            self,
-            'command_joints',
-            [''],
-            "Joint order of effort_controller/commands, as in the controller; empty: the robot file's.",
-        )
+        order = command_joints(self, robot)
         self._timeout_s = declare(
             self,
             'timeout_s',
@@ -54,7 +49,7 @@ class WatchdogNode(Node):
         )
         self._sim_time = declare(self, 'sim_time', False, 'Stamps are simulated: when joint states stop too, do nothing.')
         self._robot = robot
-        self._writer = CommandWriter(robot, tuple(order) if order != [''] else robot.joints, WATCHDOG)
+        self._writer = CommandWriter(robot, order, WATCHDOG)
         self._out = self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.COMMAND)
         self._watching = False
         self._fresh = False  # a command came since the last joint state

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,14 +39,6 @@ class Ranges:
     noise_base_tilt: float = 0.05  # rad
     push_speed: float = 0.5  # m/s, added to the base velocity in x and in y
     push_interval_s: float = 6.0
-
-    def describe(self) -> dict[str, str]:
-        """Return every range as text, for the model card."""
-        texts = {}
-        for f in fields(self):
-            value = getattr(self, f.name)
-            texts[f.name] = f'{value[0]:g} to {value[1]:g}' if isinstance(value, tuple) else f'{value:g}'
-        return texts
 
 
 def nominal(robot: Robot) -> Ranges:
