@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`load_robot`: URDF and robot YAML together, as arrays in the robot's joint order, or every fault in one message."""
+"""`Robot`: what URDF and robot YAML say together, as arrays in the robot's joint order."""
 
 from __future__ import annotations
 
@@ -9,13 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sim2real_ros.document import read_yaml, validate
 from sim2real_ros.errors import DocumentError, NotFoundError
-from sim2real_ros.joints import by_name
-from sim2real_ros.paths import find_robot
-from sim2real_ros.robot.schema import Limits, RobotFile, Sensors, Tilt
-from sim2real_ros.robot.urdf import read_joints, read_mounting
-from sim2real_ros.signals import LEVEL_XYZW
+from sim2real_ros.robot.schema import SensorsSection, TiltSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +24,7 @@ class JointLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class PoseMove:
+class PoseSettings:
     """Duration in s and (n,) gains in robot order of the move into the default pose."""
 
     duration_s: float
@@ -46,7 +41,7 @@ class Safety:
     torque_rate: np.ndarray  # N m/s
     stall_torque: np.ndarray  # N m
     no_load_speed: np.ndarray  # rad/s
-    tilt: Tilt
+    tilt: TiltSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +67,12 @@ class Robot:
     joints: tuple[str, ...]
     limits: JointLimits
     poses: Mapping[str, np.ndarray]  # rad
-    pose_move: PoseMove
+    pose_move: PoseSettings
     damping: np.ndarray  # N m s/rad, used alone in the mode `damping`
-    sensors: Sensors
+    sensors: SensorsSection
     imu_mounting_xyzw: np.ndarray  # (4,) rotation from the IMU's frame to the base frame
     safety: Safety
-    simulation: Simulation
+    simulation: Simulation | None  # None: the robot file says nothing of it
 
     def pose(self, name: str) -> np.ndarray:
         """Return the named pose, (n,) rad.
@@ -89,103 +84,12 @@ class Robot:
             raise NotFoundError(f'robot {self.name} has no pose "{name}"; its poses are {", ".join(self.poses)}')
         return self.poses[name]
 
+    def simulated(self) -> Simulation:
+        """Return the figures for simulators.
 
-def load_robot(robot: str | Path) -> Robot:
-    """Load a robot by shipped name or by the path of its YAML file.
-
-    Raises:
-        NotFoundError: no such robot, or its URDF is missing.
-        DocumentError: the YAML or the URDF has faults; all are listed.
-    """
-    path = find_robot(str(robot))
-    document = validate(RobotFile, read_yaml(path), str(path))
-    urdf = (path.parent / document.urdf).resolve()
-    declared = read_joints(urdf)
-    joints = tuple(joint.name for joint in declared)
-    faults: list[str] = []
-
-    def table(values: Mapping[str, float], where: str) -> np.ndarray:
-        return by_name(values, joints, faults, where)
-
-    limits = _limits(
-        JointLimits(*(np.array([getattr(j, f) for j in declared]) for f in ('lower', 'upper', 'velocity', 'effort'))),
-        document.limits,
-        joints,
-        faults,
-    )
-    narrow = [n for n, d in zip(joints, limits.upper - limits.lower, strict=True) if d <= 2 * document.safety.position_margin]
-    if narrow:
-        faults.append(f'safety.position_margin: twice the margin is more than the range of {", ".join(narrow)}')
-    poses = {name: table(pose, f'poses.{name}') for name, pose in document.poses.items()}
-    for name, pose in poses.items():
-        _check_inside(pose, limits, joints, f'poses.{name}', faults)
-    move, safety, simulation = document.pose_move, document.safety, document.simulation
-    for pose_name, where in (('stand', 'poses'), (simulation.start_pose, 'simulation.start_pose')):
-        if pose_name not in poses:
-            faults.append(f'{where}: the pose "{pose_name}" is not defined; poses are {", ".join(poses) or "none"}')
-    try:
-        mounting = read_mounting(urdf, document.sensors.imu_frame)
-    except DocumentError as error:
-        mounting = LEVEL_XYZW
-        faults += error.faults
-    loaded = Robot(
-        name=document.name,
-        path=path,
-        urdf=urdf,
-        floating=document.base == 'floating',
-        joints=joints,
-        limits=limits,
-        poses=poses,
-        pose_move=PoseMove(
-            move.duration_s, table(move.stiffness, 'pose_move.stiffness'), table(move.damping, 'pose_move.damping')
-        ),
-        damping=table(document.damping, 'damping'),
-        sensors=document.sensors,
-        imu_mounting_xyzw=mounting,
-        safety=Safety(
-            safety.position_margin,
-            table(safety.brake_acceleration, 'safety.brake_acceleration'),
-            table(safety.torque_rate, 'safety.torque_rate'),
-            table(safety.stall_torque, 'safety.stall_torque'),
-            table(safety.no_load_speed, 'safety.no_load_speed'),
-            safety.tilt,
-        ),
-        simulation=Simulation(
-            table(simulation.armature, 'simulation.armature'),
-            table(simulation.joint_damping, 'simulation.joint_damping'),
-            table(simulation.joint_friction, 'simulation.joint_friction'),
-            simulation.foot_friction,
-            tuple(simulation.feet),
-            simulation.start_pose,
-        ),
-    )
-    if faults:
-        raise DocumentError(str(path), faults)
-    return loaded
-
-
-def _limits(model: JointLimits, override: Limits, joints: tuple[str, ...], faults: list[str]) -> JointLimits:
-    """Take the model's limits, replaced where the YAML gives its own, and refuse what cannot be held."""
-    fields: dict[str, np.ndarray] = {}
-    for field in ('lower', 'upper', 'velocity', 'effort'):
-        given: Mapping[str, float] | None = getattr(override, field)
-        values = getattr(model, field) if given is None else by_name(given, joints, faults, f'limits.{field}')
-        fields[field] = values
-        own = getattr(model, field)
-        looser = values < own if field == 'lower' else values > own
-        for name, value, limit in zip(joints, values, own, strict=True):
-            if looser[joints.index(name)]:
-                faults.append(f'limits.{field}: {name} at {value:g} is looser than the URDF, which says {limit:g}')
-        for name, value in zip(joints, values, strict=True):
-            if np.isnan(value) or (field in ('velocity', 'effort') and value <= 0):
-                faults.append(f'{name}: the URDF gives no positive {field} limit; add it there or as limits.{field} here')
-    for name, low, high in zip(joints, fields['lower'], fields['upper'], strict=True):
-        if low >= high:
-            faults.append(f'{name}: lower limit {low:g} is not below upper limit {high:g}')
-    return JointLimits(**fields)
-
-
-def _check_inside(pose: np.ndarray, limits: JointLimits, joints: tuple[str, ...], where: str, faults: list[str]) -> None:
-    for name, value, low, high in zip(joints, pose, limits.lower, limits.upper, strict=True):
-        if value < low or value > high:
-            faults.append(f'{where}.{name}: {value:g} rad is outside the joint range [{low:g}, {high:g}]')
+        Raises:
+            DocumentError: the robot file has none.
+        """
+        if self.simulation is None:
+            raise DocumentError(str(self.path), ['simulation: is missing; to simulate this robot add it, as in go2.yaml'])
+        return self.simulation

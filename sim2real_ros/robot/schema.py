@@ -14,7 +14,7 @@ NotNegative = Annotated[float, Field(ge=0)]
 PerJoint = dict[str, float]  # by joint name or regular expression
 
 
-class PoseMove(Section):
+class PoseMoveSection(Section):
     """The move into the default pose, and the gains that hold it."""
 
     duration_s: Annotated[float, Field(ge=0.5, le=30)]
@@ -22,7 +22,7 @@ class PoseMove(Section):
     damping: dict[str, Positive]
 
 
-class Sensors(Section):
+class SensorsSection(Section):
     """Where the IMU sits and how old a sample may be before the robot is stopped."""
 
     imu_frame: str
@@ -30,14 +30,14 @@ class Sensors(Section):
     imu_timeout_s: Positive
 
 
-class Tilt(Section):
+class TiltSection(Section):
     """Angle between the base's down axis and gravity that trips, and for how long it must last."""
 
     limit_rad: Annotated[float, Field(gt=0, le=3.1416)]
     duration_s: NotNegative
 
 
-class Limits(Section):
+class LimitsSection(Section):
     """Limits that the robot model does not give or that shall be tighter than the model's."""
 
     lower: PerJoint | None = None
@@ -46,7 +46,7 @@ class Limits(Section):
     effort: dict[str, Positive] | None = None
 
 
-class Safety(Section):
+class SafetySection(Section):
     """Parameters of the safety filter."""
 
     position_margin: NotNegative
@@ -54,10 +54,10 @@ class Safety(Section):
     torque_rate: dict[str, Positive]
     stall_torque: dict[str, Positive]
     no_load_speed: dict[str, Positive]
-    tilt: Tilt
+    tilt: TiltSection
 
 
-class Simulation(Section):
+class SimulationSection(Section):
     """Figures that only the embedded simulator and training use."""
 
     armature: dict[str, NotNegative]
@@ -75,10 +75,10 @@ class RobotFile(Section):
     name: Annotated[str, Field(min_length=1)]
     urdf: str
     base: Literal['floating', 'fixed']
-    limits: Limits = Limits()
+    limits: LimitsSection = LimitsSection()
     poses: dict[str, PerJoint]
-    pose_move: PoseMove
+    pose_move: PoseMoveSection
     damping: dict[str, Positive]
-    sensors: Sensors
-    safety: Safety
-    simulation: Simulation
+    sensors: SensorsSection
+    safety: SafetySection
+    simulation: SimulationSection | None = None  # without it the robot cannot be simulated

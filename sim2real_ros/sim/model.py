@@ -88,10 +88,10 @@ def soles(model: mujoco.MjModel, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
         NotFoundError: the model has no such body; the message lists its bodies.
     """
     names = [model.body(i).name for i in range(model.nbody)]
-    missing = [foot for foot in robot.simulation.feet if foot not in names]
+    missing = [foot for foot in robot.simulated().feet if foot not in names]
     if missing:
         raise NotFoundError(f'the model has no body {", ".join(missing)} (simulation.feet); its bodies are {", ".join(names)}')
-    bodies = np.array([names.index(foot) for foot in robot.simulation.feet], dtype=int)
+    bodies = np.array([names.index(foot) for foot in robot.simulated().feet], dtype=int)
     radius = [model.geom_size[model.body_geomadr[body], 0] if model.body_geomnum[body] else 0.0 for body in bodies]
     return bodies, np.array(radius)
 
@@ -119,7 +119,7 @@ def _add_world(mujoco: ModuleType, spec: mujoco.MjSpec, robot: Robot, timestep: 
 def _set_joints(mujoco: ModuleType, spec: mujoco.MjSpec, robot: Robot, actuators: str, source: str) -> None:
     hinges = [j for j in spec.joints if j.type in (mujoco.mjtJoint.mjJNT_HINGE, mujoco.mjtJoint.mjJNT_SLIDE)]
     JointMap([j.name for j in hinges], robot.joints, source=source, target=f'robot {robot.name}', exact=True)
-    figures = robot.simulation
+    figures = robot.simulated()
     for i, name in enumerate(robot.joints):
         joint = spec.joint(name)
         joint.armature = figures.armature[i]
@@ -148,7 +148,7 @@ def _set_contacts(mujoco: ModuleType, spec: mujoco.MjSpec, robot: Robot, collisi
         geom.contype = GROUND_BIT | ROBOT_BIT if both else 0
         geom.conaffinity = GROUND_BIT | ROBOT_BIT if both else GROUND_BIT
         # MuJoCo takes the larger friction of the two geoms: the floor's is low so that the robot's counts
-        geom.friction[0] = robot.simulation.foot_friction
+        geom.friction[0] = robot.simulated().foot_friction
 
 
 def _add_sensors(mujoco: ModuleType, spec: mujoco.MjSpec, robot: Robot) -> None:

@@ -43,7 +43,7 @@ class Ranges:
 
 def nominal(robot: Robot) -> Ranges:
     """Return ranges that change nothing: the robot file's figures, no noise, no delay, no push."""
-    figures = robot.simulation
+    figures = robot.simulated()
     return Ranges(
         friction=(figures.foot_friction, figures.foot_friction),
         base_mass=(0, 0), centre_of_mass=0, motor_strength=(1, 1), stiffness=(1, 1), damping=(1, 1),

@@ -51,7 +51,7 @@ class World:
         Raises:
             NotFoundError: the robot has no such pose.
         """
-        joints = self.robot.pose(pose or self.robot.simulation.start_pose)
+        joints = self.robot.pose(pose or self.robot.simulated().start_pose)
         if joint_offset is not None:
             joints = np.clip(joints + joint_offset, self.robot.limits.lower, self.robot.limits.upper)
         self._mujoco.mj_resetData(self.model, self.data)

@@ -50,7 +50,7 @@ class VelocityEnv(VecEnv):
         self._target = np.tile(contract.default_position, (size, 1))
         self.command = np.zeros((size, 3))
         self._ticks = np.zeros(size, dtype=int)
-        self._foot_pos, self._foot_vel = self.fleet.foot_pos, np.zeros((size, len(robot.simulation.feet), 3))
+        self._foot_pos, self._foot_vel = self.fleet.foot_pos, np.zeros((size, len(robot.simulated().feet), 3))
         self._sums = {term.__name__: np.zeros(size) for term in WEIGHTS}
         self._reset(np.arange(size))
         self._observe()

@@ -10,6 +10,7 @@ from makers import REPOSITORY, write_yaml
 
 from sim2real_ros.errors import DocumentError, NotFoundError
 from sim2real_ros.robot import load_robot
+from sim2real_ros.sim.world import World
 
 FILE = REPOSITORY / 'config' / 'robots' / 'go2.yaml'
 
@@ -101,6 +102,14 @@ def test_message_names_the_robot_file(load, data):
     data['extra'] = 1
     with pytest.raises(DocumentError, match=r'robot\.yaml: 1 fault\n.*extra: is not a known key'):
         load(data)
+
+
+def test_a_robot_without_figures_for_simulation_loads_and_only_the_simulator_refuses_it(load, data):
+    del data['simulation']
+    robot = load(data)
+    assert robot.simulation is None
+    with pytest.raises(DocumentError, match=r'robot\.yaml.*\n.*simulation: is missing; to simulate this robot'):
+        World(robot)
 
 
 def test_missing_stand_pose_is_refused(load, data):
