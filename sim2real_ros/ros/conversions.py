@@ -48,14 +48,18 @@ def imu_message(sample: ImuSample, frame: str, stamp: Time) -> Imu:
     return message
 
 
-def odometry_message(position: np.ndarray, quat_xyzw: np.ndarray, lin_vel: np.ndarray, stamp: Time) -> Odometry:
-    """Return the base's pose in `odom` and its velocity (3,) m/s in `base_link` as a message."""
+def odometry_message(
+    position: np.ndarray, quat_xyzw: np.ndarray, lin_vel: np.ndarray, ang_vel: np.ndarray, stamp: Time
+) -> Odometry:
+    """Return the base's pose in `odom` and its velocity, m/s and rad/s in `base_link` (REP-105), as a message."""
     message = Odometry(child_frame_id='base_link')
     message.header.stamp, message.header.frame_id = stamp, 'odom'
-    p, q, v = message.pose.pose.position, message.pose.pose.orientation, message.twist.twist.linear
+    p, q = message.pose.pose.position, message.pose.pose.orientation
+    v, w = message.twist.twist.linear, message.twist.twist.angular
     p.x, p.y, p.z = position.tolist()
     q.x, q.y, q.z, q.w = quat_xyzw.tolist()
     v.x, v.y, v.z = lin_vel.tolist()
+    w.x, w.y, w.z = ang_vel.tolist()
     return message
 
 

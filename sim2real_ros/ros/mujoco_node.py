@@ -184,7 +184,8 @@ class MujocoNode(Node):
         stamp, world = time_message(stamp_ns), self._world
         self._clock_out.publish(Clock(clock=stamp))
         if self._robot.floating:
-            self._odom_out.publish(odometry_message(world.base_position(), world.base_quat_xyzw(), world.base_lin_vel(), stamp))
+            pose, twist = (world.base_position(), world.base_quat_xyzw()), (world.base_lin_vel(), world.base_ang_vel())
+            self._odom_out.publish(odometry_message(*pose, *twist, stamp))
         self._imu_out.publish(imu_message(world.imu(), self._robot.sensors.imu_frame, stamp))
         joints = JointState(name=self._order)
         joints.header.stamp = stamp

@@ -31,7 +31,7 @@ class World:
         self._qpos = np.array([joint.qposadr[0] for joint in joints])
         self._qvel = np.array([joint.dofadr[0] for joint in joints])
         self._feet, self._radius = soles(self.model, robot)
-        self._push_left_s = 0.0
+        self._push_steps = 0  # that a push still acts
         self._base = 1
         self.steps = 0
         self.reset()
@@ -56,7 +56,7 @@ class World:
             joints = np.clip(joints + joint_offset, self.robot.limits.lower, self.robot.limits.upper)
         self._mujoco.mj_resetData(self.model, self.data)
         self.data.qpos[self._qpos] = joints
-        self._push_left_s = 0.0
+        self._push_steps = 0
         if self.robot.floating:
             self.data.qpos[2] = 1.0
             self._mujoco.mj_forward(self.model, self.data)
@@ -66,20 +66,20 @@ class World:
     def step(self, torque: np.ndarray) -> None:
         """Advance by one time step under a torque (n,) N m."""
         self.data.ctrl[:] = torque
-        if self._push_left_s > 0:
-            self._push_left_s -= self.model.opt.timestep
-            if self._push_left_s <= 0:
-                self.data.xfrc_applied[:] = 0
         # step2 then step1: position and velocity sensors belong to the new state, as on a robot
         self._mujoco.mj_step2(self.model, self.data)
+        if self._push_steps > 0:
+            self._push_steps -= 1
+            if self._push_steps == 0:
+                self.data.xfrc_applied[:] = 0
         self._mujoco.mj_step1(self.model, self.data)
         self.steps += 1
 
     def push(self, velocity: np.ndarray, duration_s: float = 0.1) -> None:
         """Push the base with the force that gives the whole robot a change of velocity (3,) m/s within a time."""
-        mass = float(self.model.body_mass.sum())
-        self.data.xfrc_applied[self._base, :3] = mass * np.asarray(velocity) / duration_s
-        self._push_left_s = duration_s
+        self._push_steps = max(1, round(duration_s / self.model.opt.timestep))
+        impulse = float(self.model.body_mass.sum()) * np.asarray(velocity)
+        self.data.xfrc_applied[self._base, :3] = impulse / (self._push_steps * self.model.opt.timestep)
 
     @property
     def joint_pos(self) -> np.ndarray:
@@ -111,6 +111,10 @@ class World:
     def base_lin_vel(self) -> np.ndarray:
         """Return the base's velocity in the base frame, (3,) m/s."""
         return world_to_base(self.base_quat_xyzw(), self.data.qvel[:3]) if self.robot.floating else np.zeros(3)
+
+    def base_ang_vel(self) -> np.ndarray:
+        """Return the base's angular velocity in the base frame, (3,) rad/s."""
+        return self.data.qvel[3:6].copy() if self.robot.floating else np.zeros(3)
 
     def foot_heights(self) -> np.ndarray:
         """Return how high each foot's sole is, (feet,) m; the height of its frame where the link has no shape."""

@@ -158,6 +158,14 @@ def test_base_velocity_is_in_the_base_frame(world, yaw):
     assert np.allclose(world.base_lin_vel(), (0.7, 0, 0), atol=1e-9)
 
 
+def test_base_angular_velocity_is_what_a_level_imu_measures(world):
+    hang(world, (0.8, 0.6, 0, 0))  # on its side, where base and world axes differ
+    world.data.qvel[3:6] = (1.0, -2.0, 3.0)
+    world._mujoco.mj_step1(world.model, world.data)
+    assert np.allclose(world.base_ang_vel(), (1.0, -2.0, 3.0))
+    assert np.allclose(world.base_ang_vel(), world.imu().ang_vel)
+
+
 def test_a_push_changes_the_velocity_by_what_was_asked(world):
     hang(world)
     world.push(np.array([0.5, -0.25, 0.0]), 0.1)
@@ -171,6 +179,20 @@ def test_a_push_changes_the_velocity_by_what_was_asked(world):
     assert np.linalg.norm(momentum[20]) < 0.8 * np.linalg.norm(momentum[-1])
 
 
+@pytest.mark.parametrize('duration', [0.002, 0.1, 0.3])
+def test_a_push_acts_in_every_step_of_its_duration_and_in_no_other(world, duration):
+    """The robot touches nothing, so its momentum is the impulse, whole."""
+    hang(world)
+    world.push(np.array([0.5, -0.25, 0.0]), duration)
+    steps = round(duration / 0.002)
+    for _ in range(steps):
+        assert world.data.xfrc_applied.any()
+        world.step(REST)
+    assert not world.data.xfrc_applied.any()
+    world._mujoco.mj_subtreeVel(world.model, world.data)
+    assert np.allclose(world.data.subtree_linvel[1, :2], (0.5, -0.25), atol=1e-3)
+
+
 def test_a_fixed_base_is_level_and_at_rest(robot):
     world = World(replace(robot, floating=False))
     for _ in range(20):
@@ -178,3 +200,4 @@ def test_a_fixed_base_is_level_and_at_rest(robot):
     state = world.state()
     assert np.allclose(np.abs(state.base_quat_xyzw), (0, 0, 0, 1))
     assert (state.base_lin_vel == 0).all()
+    assert (world.base_ang_vel() == 0).all()
