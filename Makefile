@@ -5,9 +5,13 @@ VENV ?= .venv
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ROS = $(if $(HAVE_ROS),,ros$(COMMA))
 COMMA = ,
-# what `make test` installs; `train` adds PyTorch
+# what `make demo` and `make test` install; EXTRAS=ros,sim,test,train adds PyTorch
+DEMO_EXTRAS = $(ROS)sim
 EXTRAS ?= $(ROS)sim,test
 BIN = $(VENV)/bin
+# one stamp for each set of extras, so that asking for more installs more; the demo is content with any set that begins with its own
+STAMP = $(VENV)/$(EXTRAS).stamp
+DEMO_STAMP = $(firstword $(wildcard $(VENV)/$(DEMO_EXTRAS)*.stamp) $(VENV)/$(DEMO_EXTRAS).stamp)
 SOURCES = sim2real_ros launch test bench setup.py
 
 .DEFAULT_GOAL := help
@@ -21,25 +25,24 @@ help:
 	@echo "make evaluate  the tracking and survival figures of the README"
 	@echo "make clean     remove $(VENV)"
 
-demo: EXTRAS = $(ROS)sim
-demo: $(VENV)/demo.stamp
+demo: $(DEMO_STAMP)
 	@$(BIN)/sim2real run --seconds 20
 
-test: $(VENV)/test.stamp lint
+test: $(STAMP) lint
 	$(BIN)/python -m pytest
 
-test-all: $(VENV)/test.stamp lint
+test-all: $(STAMP) lint
 	$(BIN)/python -m pytest -m ''
 
-lint: $(VENV)/test.stamp
+lint: $(STAMP)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/mypy
 
-bench: $(VENV)/test.stamp
+bench: $(STAMP)
 	$(BIN)/python -m bench
 
-evaluate: $(VENV)/test.stamp
+evaluate: $(STAMP)
 	$(BIN)/sim2real evaluate go2_velocity
 
 $(VENV)/bin/python:
@@ -48,9 +51,9 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(if $(HAVE_ROS),--system-site-packages) $(VENV) || \
 	  { rm -rf $(VENV); echo "$(PYTHON) cannot make a virtual environment; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 
-$(VENV)/demo.stamp $(VENV)/test.stamp: $(VENV)/bin/python setup.py
-	@echo "installing sim2real_ros[$(EXTRAS)] into $(VENV) ..."
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]' $(if $(HAVE_ROS),'numpy<2') > $(VENV)/pip.log 2>&1 || \
+$(VENV)/%.stamp: $(VENV)/bin/python setup.py
+	@echo "installing sim2real_ros[$*] into $(VENV) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$*]' $(if $(HAVE_ROS),'numpy<2') > $(VENV)/pip.log 2>&1 || \
 	  { grep -E '^ERROR' $(VENV)/pip.log | head -n 3 >&2; \
 	    echo "the packages could not be installed: is there a network connection? The whole log is in $(VENV)/pip.log" >&2; exit 1; }
 	@touch $@
