@@ -28,4 +28,5 @@ def main() -> int:
     return 0 if good else 1
 
 
-raise SystemExit(main())
+if __name__ == '__main__':
+    raise SystemExit(main())

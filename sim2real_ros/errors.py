@@ -61,5 +61,9 @@ class DependencyError(Sim2RealError):
     """An optional package is needed for what was asked; the message says how to install it."""
 
 
+class OutputError(Sim2RealError):
+    """A file or folder cannot be written."""
+
+
 class RunError(Sim2RealError):
     """A process of the running stack failed or did not answer in time."""

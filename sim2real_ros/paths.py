@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
-from sim2real_ros.errors import NotFoundError
+from sim2real_ros.errors import NotFoundError, OutputError
 
 PACKAGE = 'sim2real_ros'
 
@@ -52,6 +53,36 @@ def find_policy(policy: str) -> Path:
         if candidate.is_file():
             return candidate
     raise NotFoundError(f'policy folder {path} holds neither policy.yaml nor policy.onnx')
+
+
+def writable_file(path: Path, option: str) -> Path:
+    """Return the path of a file to be written, its folder made: a long run must not end in an error about its result.
+
+    Raises:
+        OutputError: it cannot be written; the message names the option that gave it.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = not path.exists()
+        with path.open('ab'):
+            pass
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise OutputError(f'{option}: cannot write the file {path}: {error.strerror}') from None
+    return path
+
+
+def writable_folder(path: Path, option: str) -> Path:
+    """Make a folder to write into and return it; raises OutputError as `writable_file` does."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        reason = 'a file of this name is there' if path.is_file() else error.strerror
+        raise OutputError(f'{option}: cannot write into the folder {path}: {reason}') from None
+    return path
 
 
 def _find(name: str, folder: Path, pattern: str, kind: str) -> Path:

@@ -9,7 +9,8 @@ import pytest
 from makers import REPOSITORY
 
 from sim2real_ros import paths
-from sim2real_ros.errors import NotFoundError
+from sim2real_ros.errors import NotFoundError, OutputError
+from sim2real_ros.paths import writable_file, writable_folder
 
 
 def install(prefix, site='lib/python3.12/site-packages'):
@@ -110,3 +111,26 @@ def test_home_folder_is_understood(tmp_path, monkeypatch):
     monkeypatch.setenv('HOME', str(tmp_path))
     (tmp_path / 'mine.yaml').touch()
     assert paths.find_robot('~/mine.yaml') == tmp_path / 'mine.yaml'
+
+
+def test_a_writable_file_gets_its_folder_and_is_not_made_itself(tmp_path):
+    assert writable_file(tmp_path / 'a' / 'b' / 'x.npz', '--trace') == tmp_path / 'a' / 'b' / 'x.npz'
+    assert list((tmp_path / 'a' / 'b').iterdir()) == []
+
+
+def test_a_writable_file_that_is_there_keeps_its_content(tmp_path):
+    (tmp_path / 'x').write_text('kept')
+    writable_file(tmp_path / 'x', '--trace')
+    assert (tmp_path / 'x').read_text() == 'kept'
+
+
+def test_what_cannot_be_written_is_refused_with_the_option_that_gave_it(tmp_path):
+    (tmp_path / 'file').write_text('')
+    with pytest.raises(OutputError, match=r'^--json: cannot write the file .*file/x: Not a directory|File exists$'):
+        writable_file(tmp_path / 'file' / 'x', '--json')
+    with pytest.raises(OutputError, match=r'^--run: cannot write into the folder .*file: a file of this name is there$'):
+        writable_folder(tmp_path / 'file', '--run')
+
+
+def test_a_writable_folder_is_made_and_left_empty(tmp_path):
+    assert list(writable_folder(tmp_path / 'a' / 'b', '--run').iterdir()) == []

@@ -22,6 +22,7 @@ from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 from sim2real_ros.joints import JointMap
+from sim2real_ros.paths import writable_file
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
 from sim2real_ros.ros.conversions import WATCHDOG, command_origin, imu_message, odometry_message, time_message
@@ -58,6 +59,8 @@ class MujocoNode(Node):
         self._trace_file = declare(
             self, 'trace_file', '', 'Write states, torques and command ages to this npz file at the end.'
         )
+        if self._trace_file:
+            writable_file(Path(self._trace_file), 'trace_file')
         declare(
             self,
             'push_velocity',

@@ -52,16 +52,17 @@ class Trace:
         path.parent.mkdir(parents=True, exist_ok=True)
         nq, nv = self._world.model.nq, self._world.model.nv
         states = np.array(self._states).reshape(-1, 1 + nq + nv)
-        np.savez_compressed(
-            path,
-            time=states[:, 0],
-            qpos=states[:, 1 : 1 + nq],
-            qvel=states[:, 1 + nq :],
-            torque=np.array([row.torque for row in self._rows]),
-            source=np.array([row.source for row in self._rows], np.int8),
-            mode=np.array([row.mode for row in self._rows]),
-            command_age=np.array([row.command_age for row in self._rows]),
-            targets_stamp=np.array([row.targets_stamp for row in self._rows]),
-            foot_height=np.array(self._feet),
-            joints=np.array(self._world.robot.joints),
-        )
+        with path.open('wb') as file:  # given a path, numpy adds .npz to its name where it is missing
+            np.savez_compressed(
+                file,
+                time=states[:, 0],
+                qpos=states[:, 1 : 1 + nq],
+                qvel=states[:, 1 + nq :],
+                torque=np.array([row.torque for row in self._rows]),
+                source=np.array([row.source for row in self._rows], np.int8),
+                mode=np.array([row.mode for row in self._rows]),
+                command_age=np.array([row.command_age for row in self._rows]),
+                targets_stamp=np.array([row.targets_stamp for row in self._rows]),
+                foot_height=np.array(self._feet),
+                joints=np.array(self._world.robot.joints),
+            )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from sim2real_ros.contract import Contract, load_contract
+from sim2real_ros.paths import writable_file
 from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.sim.fleet_stack import FleetStack
 from sim2real_ros.sim.randomization import Ranges, nominal
+from sim2real_ros.tools.arguments import not_negative, positive
 from sim2real_ros.tools.progress import ticks
 
 COMMANDS = ((0.5, 0.0, 0.0), (1.0, 0.0, 0.0), (-0.5, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
@@ -48,8 +51,8 @@ class Followed:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument('policy', help='shipped name, folder, contract YAML or ONNX file')
-    parser.add_argument('--episodes', type=int, default=200, help='randomised episodes of 20 s (default 200)')
-    parser.add_argument('--seed', type=int, default=20000, help='of the randomised episodes; training used small ones')
+    parser.add_argument('--episodes', type=positive, default=200, help='randomised episodes of 20 s (default 200)')
+    parser.add_argument('--seed', type=not_negative, default=20000, help='of the randomised episodes; training used small ones')
     parser.add_argument('--json', type=Path, help='also write the figures here')
 
 
@@ -57,6 +60,8 @@ def main(arguments: argparse.Namespace) -> int:
     """Evaluate; returns 0 when every bar is met."""
     contract = load_contract(arguments.policy)
     robot = load_robot(contract.file.robot)
+    if arguments.json is not None:
+        writable_file(arguments.json, '--json')
     followed = follow(robot, contract)
     fallen, limited = survive(robot, contract, arguments.episodes, arguments.seed)
     good = all(f.good for f in followed) and np.mean(~fallen) >= SURVIVAL
@@ -98,17 +103,24 @@ def follow(robot: Robot, contract: Contract) -> list[Followed]:
 
 def survive(robot: Robot, contract: Contract, episodes: int, seed: int) -> tuple[np.ndarray, float]:
     """Run randomised episodes with changing commands and pushes; returns who fell (episodes,) and the limiter's share."""
-    ranges = Ranges()
-    stack = FleetStack(robot, contract, episodes, ranges, seed)
-    rng, velocity = stack.fleet.rng, contract.file.commands.velocity
-    limits = np.zeros((3, 2)) if velocity is None else np.array([velocity.x, velocity.y, velocity.yaw])
-    for tick in ticks(EPISODE_S, contract.period_s, f'{episodes} randomised robots'):
-        if tick % round(COMMAND_S / contract.period_s) == 0:
-            stack.command[:] = rng.uniform(limits[:, 0], limits[:, 1], (episodes, 3))
-            stack.command[rng.uniform(size=episodes) < 0.1] = 0
-        stack.policy_tick()
-        stack.fleet.push(np.flatnonzero(rng.uniform(size=episodes) < contract.period_s / ranges.push_interval_s))
+    stack = FleetStack(robot, contract, episodes, Ranges(), seed)
+    for _ in wander(stack, contract):
+        pass
     return stack.fallen, stack.limited
+
+
+def wander(stack: FleetStack, contract: Contract) -> Iterator[int]:
+    """Run an episode of 20 s with a random command every 5 s, one in ten of them zero, and pushes; yields after each tick."""
+    fleet, velocity, size = stack.fleet, contract.file.commands.velocity, len(stack.command)
+    limits = np.zeros((3, 2)) if velocity is None else np.array([velocity.x, velocity.y, velocity.yaw])
+    pushed = contract.period_s / fleet.ranges.push_interval_s
+    for tick in ticks(EPISODE_S, contract.period_s, f'{size} randomised robots'):
+        if tick % round(COMMAND_S / contract.period_s) == 0:
+            stack.command[:] = fleet.rng.uniform(limits[:, 0], limits[:, 1], (size, 3))
+            stack.command[fleet.rng.uniform(size=size) < 0.1] = 0
+        stack.policy_tick()
+        yield tick
+        fleet.push(np.flatnonzero(fleet.rng.uniform(size=size) < pushed))
 
 
 def _figures(followed: Followed) -> dict[str, object]:

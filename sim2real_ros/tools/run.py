@@ -19,6 +19,7 @@ from sim2real_ros import bringup
 from sim2real_ros.contract import load_contract
 from sim2real_ros.document import read_yaml
 from sim2real_ros.errors import DependencyError, DocumentError
+from sim2real_ros.paths import writable_file
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import load_robot
 from sim2real_ros.safety.adoption import adopt
@@ -101,6 +102,8 @@ def _check(arguments: argparse.Namespace) -> None:
         faults.append(f'--namespace "{arguments.namespace}": letters, digits and underscores are possible, no digit first')
     if arguments.params_file:
         read_yaml(Path(arguments.params_file))
+    if arguments.trace is not None:
+        writable_file(arguments.trace, '--trace')
     if faults:
         raise DocumentError('arguments', faults)
 

@@ -9,6 +9,8 @@ import os
 from pathlib import Path
 
 from sim2real_ros.errors import DependencyError, NotFoundError
+from sim2real_ros.paths import writable_folder
+from sim2real_ros.tools.arguments import not_negative, positive
 
 TASKS = ('go2_velocity',)
 
@@ -18,9 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('task', help=f'what to train: {", ".join(TASKS)}')
     parser.add_argument('-o', '--output', type=Path, help='policy folder to write (default runs/TASK/policy)')
     parser.add_argument('--run', type=Path, help='folder of checkpoints and logs (default runs/TASK)')
-    parser.add_argument('--iterations', type=int, help='updates in all, 12,288 control steps each')
-    parser.add_argument('--environments', type=int, default=512, help='robots simulated at once')
-    parser.add_argument('--seed', type=int, default=1)
+    parser.add_argument('--iterations', type=positive, help='updates in all, 12,288 control steps each')
+    parser.add_argument('--environments', type=positive, default=512, help='robots simulated at once')
+    parser.add_argument('--seed', type=not_negative, default=1)
     parser.add_argument('--export-only', action='store_true', help='write the policy of the newest checkpoint, train nothing')
 
 
@@ -38,14 +40,13 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.export_only:
         if not go2_velocity.checkpoints(run):
             raise NotFoundError(f'{run} holds no checkpoint (model_*.pt) to export')
+        writable_folder(output, '--output')
         runner = go2_velocity.make_runner(go2_velocity.make_environment(arguments.environments, arguments.seed), run)
     else:
-        runner = go2_velocity.train(
-            run,
-            go2_velocity.ITERATIONS if arguments.iterations is None else arguments.iterations,
-            arguments.seed,
-            arguments.environments,
-        )
+        writable_folder(run, '--run')
+        writable_folder(output, '--output')
+        iterations = arguments.iterations or go2_velocity.ITERATIONS
+        runner = go2_velocity.train(run, iterations, arguments.seed, arguments.environments)
     done = runner.current_learning_iteration
     provenance = {
         'trainer': f'sim2real train {arguments.task}',
