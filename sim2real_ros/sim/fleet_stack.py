@@ -10,15 +10,13 @@ from sim2real_ros.contract import Contract
 from sim2real_ros.errors import JointError
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import Robot
-from sim2real_ros.rotations import tilt
 from sim2real_ros.safety.limits import TorqueLimiter
 from sim2real_ros.signals import Gains, JointTargets, RobotState
 from sim2real_ros.sim.fleet import Fleet
 from sim2real_ros.sim.randomization import Ranges
+from sim2real_ros.sim.verdict import START_HEIGHT, fallen
 
 TIMESTEP = 0.002  # s
-FALL_TILT, FALL_HEIGHT = 1.0, 0.16  # rad, m
-START_HEIGHT = 0.34  # m
 
 
 class FleetStack:
@@ -73,8 +71,7 @@ class FleetStack:
                 now = JointTargets(0.0, *(np.where(new, getattr(self._next, f), getattr(self._active, f)) for f in FIELDS))
             self._physics(now)
         self._active = self._next
-        quat, height = self.fleet.quat_xyzw, self.fleet.qpos[:, 2]
-        self.fallen |= (tilt(quat) > FALL_TILT) | (height < FALL_HEIGHT) | ~np.isfinite(height)
+        self.fallen |= fallen(self.fleet.quat_xyzw, self.fleet.qpos[:, 2])
 
     def _observe(self) -> None:
         seen = self.fleet.sense(self._step * TIMESTEP)

@@ -18,13 +18,13 @@ from sim2real_ros.paths import writable_file
 from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.sim.fleet_stack import FleetStack
 from sim2real_ros.sim.randomization import Ranges, nominal
+from sim2real_ros.sim.verdict import SETTLE_S, follows
 from sim2real_ros.tools.arguments import not_negative, positive
 from sim2real_ros.tools.progress import ticks
 
 COMMANDS = ((0.5, 0.0, 0.0), (1.0, 0.0, 0.0), (-0.5, 0.0, 0.0), (0.0, 0.3, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, 0.0))
-NOMINAL_S, SETTLE_S = 10.0, 1.0
+NOMINAL_S = 10.0
 EPISODE_S, COMMAND_S = 20.0, 5.0
-TOLERANCE, FLOOR = 0.15, 0.1  # of the command; m/s and rad/s for small ones
 DRIFT, FOOT_DOWN = 0.1, 0.005  # m
 SURVIVAL = 0.95
 
@@ -43,8 +43,7 @@ class Followed:
     @property
     def good(self) -> bool:
         """Whether it meets the bar: within 15 %, and at zero command no drift and all feet down."""
-        error = np.abs(np.subtract(self.measured, self.command))
-        within = bool((error <= np.maximum(FLOOR, TOLERANCE * np.abs(self.command))).all())
+        within = follows(np.array(self.measured), np.array(self.command))
         return within and not self.fell and (any(self.command) or (self.drift < DRIFT and self.feet_down))
 
 

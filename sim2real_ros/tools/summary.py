@@ -13,11 +13,7 @@ from rich.table import Table
 from sim2real_ros.contract import Contract
 from sim2real_ros.errors import RunError
 from sim2real_ros.rotations import tilt, world_to_base, xyzw_from_wxyz
-
-SETTLE_S = 1.0  # after a change of command, left out of the means
-TOLERANCE = 0.15  # of the command
-FLOOR = 0.1  # m/s or rad/s, for small commands
-FALL_TILT, FALL_HEIGHT = 1.0, 0.16  # rad, m
+from sim2real_ros.sim.verdict import SETTLE_S, fallen, follows
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +73,11 @@ def _follow(trace: dict[str, np.ndarray], segment: Segment) -> tuple[np.ndarray,
     quat = xyzw_from_wxyz(trace['qpos'][rows, 3:7])
     planar = world_to_base(quat, trace['qvel'][rows, :3])[:, :2]
     measured = np.append(planar.mean(axis=0), trace['qvel'][rows, 5].mean())
-    command = np.array(segment.command)
-    return measured, bool((np.abs(measured - command) <= np.maximum(FLOOR, TOLERANCE * np.abs(command))).all())
+    return measured, follows(measured, np.array(segment.command))
 
 
 def _fell(trace: dict[str, np.ndarray], walk: np.ndarray) -> bool:
-    lean = tilt(xyzw_from_wxyz(trace['qpos'][walk, 3:7]))
-    return bool((lean > FALL_TILT).any() or (trace['qpos'][walk, 2] < FALL_HEIGHT).any())
+    return bool(fallen(xyzw_from_wxyz(trace['qpos'][walk, 3:7]), trace['qpos'][walk, 2]).any())
 
 
 def _facts(trace: dict[str, np.ndarray], walk: np.ndarray) -> list[str]:

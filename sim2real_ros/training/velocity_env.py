@@ -19,14 +19,14 @@ from sim2real_ros.rotations import gravity_in_base
 from sim2real_ros.signals import RobotState
 from sim2real_ros.sim.fleet import Fleet
 from sim2real_ros.sim.randomization import Ranges
+from sim2real_ros.sim.verdict import TRAINING_FALL_TILT, TRAINING_START_HEIGHT, fallen
 from sim2real_ros.training.commands import CommandSampler
 from sim2real_ros.training.rewards import FALL, WEIGHTS, Step
 from sim2real_ros.training.symmetry import Mirror, joint_mirror, observation_mirror
 
 TIMESTEP = 0.005  # s; the servo inside MuJoCo needs no more
 EPISODE_S, COMMAND_S = 20.0, 5.0
-FALL_GRAVITY, FALL_HEIGHT = -0.5, 0.16  # 60 degrees; m
-START_HEIGHT, START_JITTER = 0.33, 0.15
+START_JITTER = 0.15
 
 
 class VelocityEnv(VecEnv):
@@ -79,7 +79,7 @@ class VelocityEnv(VecEnv):
             part = weight * self.period * term(step)
             self._sums[term.__name__] += part
             reward += part
-        fell = (step.gravity[:, 2] > FALL_GRAVITY) | (step.height < FALL_HEIGHT)
+        fell = fallen(self.fleet.quat_xyzw, step.height, TRAINING_FALL_TILT)
         timeout = (self._ticks >= self.max_episode_length) & ~fell
         reward += FALL * fell
         done = fell | timeout
@@ -166,7 +166,7 @@ class VelocityEnv(VecEnv):
         )
 
     def _reset(self, ids: np.ndarray) -> None:
-        self.fleet.reset(ids, self.contract.default_position, START_HEIGHT, START_JITTER)
+        self.fleet.reset(ids, self.contract.default_position, TRAINING_START_HEIGHT, START_JITTER)
         self._set_gains(ids)
         mask = np.zeros(self.num_envs, dtype=bool)
         mask[ids] = True

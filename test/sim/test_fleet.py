@@ -12,6 +12,7 @@ from sim2real_ros.robot import load_robot  # noqa: E402
 from sim2real_ros.sim.fleet import Fleet  # noqa: E402
 from sim2real_ros.sim.fleet_stack import FleetStack  # noqa: E402
 from sim2real_ros.sim.randomization import Ranges, nominal  # noqa: E402
+from sim2real_ros.sim.verdict import START_HEIGHT  # noqa: E402
 from sim2real_ros.tools import evaluate  # noqa: E402
 
 ROBOT = load_robot('go2')
@@ -19,7 +20,7 @@ ROBOT = load_robot('go2')
 
 def make_fleet(size=64, ranges=None, seed=0):
     fleet = Fleet(ROBOT, size, ranges=ranges or Ranges(), seed=seed, timestep=0.002)
-    fleet.reset(np.arange(size), ROBOT.pose('stand'), 0.34)
+    fleet.reset(np.arange(size), ROBOT.pose('stand'), START_HEIGHT)
     return fleet
 
 

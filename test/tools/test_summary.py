@@ -10,7 +10,8 @@ import pytest
 from makers import make_contract
 
 from sim2real_ros.errors import RunError
-from sim2real_ros.tools.summary import SETTLE_S, Segment, summarise
+from sim2real_ros.sim.verdict import SETTLE_S
+from sim2real_ros.tools.summary import Segment, summarise
 
 DT = 0.01
 CONTRACT = make_contract()
