@@ -177,4 +177,5 @@ class ContractFile(Section):
     phase: Phase | None = None
     latency: Latency | None = None
     golden: str | None = None
+    novelty: str | None = None  # statistics of the observations, for the novelty monitor
     provenance: Provenance

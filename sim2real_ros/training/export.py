@@ -40,7 +40,7 @@ def export_policy(runner: OnPolicyRunner, env: VelocityEnv, folder: Path, proven
     entry = model.metadata_props.add()
     entry.key, entry.value = (
         METADATA_KEY,
-        yaml.safe_dump(document | {'golden': None}, sort_keys=False),
+        yaml.safe_dump(document | {'golden': None, 'novelty': None}, sort_keys=False),
     )  # one file, nothing beside it
     onnx.checker.check_model(model)
     data = model.SerializeToString()

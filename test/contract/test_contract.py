@@ -120,6 +120,7 @@ CHANGES = {
     'commands': {'velocity': {'x': [-1.0, 1.4], 'y': [-0.5, 0.5], 'yaw': [-1.5, 1.5], 'timeout_s': 0.5}},
     'latency': None,
     'golden': 'golden.npz',
+    'novelty': 'statistics.npz',
     'provenance': {'trainer': 'another'},
 }
 
