@@ -11,11 +11,12 @@ from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
 from sensor_msgs.msg import Imu, JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from std_msgs.msg import Float64MultiArray
 
 from sim2real_ros.errors import JointError
 from sim2real_ros.joints import JointMap
 from sim2real_ros.robot import Robot
+from sim2real_ros.ros.raw import array_message
 from sim2real_ros.signals import ImuSample, JointTargets, SafeTorque
 
 MAX_STAMP_DIGITS = 19  # of ns, 292 years
@@ -90,26 +91,20 @@ def targets_from(message: JointState) -> JointTargets:
 
 
 class CommandWriter:
-    """Fills one reused command message.
+    """Writes serialised command messages, ready to publish.
 
-    The label of its dimension says whose command it is, which joint state it answers and in which mode it was computed,
+    The label of their dimension says whose command it is, which joint state it answers and in which mode it was computed,
     `<who>:<stamp in ns>:<mode>`. Controllers ignore it; the simulator measures the command's age with it.
     """
 
     def __init__(self, robot: Robot, command_joints: tuple[str, ...], who: str) -> None:
         """Raises JointError when the command order is not exactly the robot's joints."""
         self._map = JointMap(robot.joints, command_joints, source=f'robot {robot.name}', target='command_joints', exact=True)
-        size = len(command_joints)
-        self._dimension = MultiArrayDimension(label='', size=size, stride=size)
-        self._message = Float64MultiArray()
-        self._message.layout.dim = [self._dimension]
         self._who = who
 
-    def write(self, torque: SafeTorque, stamp_ns: int, mode: str) -> Float64MultiArray:
+    def write(self, torque: SafeTorque, stamp_ns: int, mode: str) -> bytes:
         """Return the command message of a torque in robot order."""
-        self._dimension.label = f'{self._who}:{stamp_ns}:{mode}'
-        self._message.data = self._map(torque.torque).tolist()
-        return self._message
+        return array_message(f'{self._who}:{stamp_ns}:{mode}', self._map(torque.torque))
 
 
 @dataclass(frozen=True, slots=True)

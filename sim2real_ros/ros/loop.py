@@ -9,6 +9,7 @@ takes their messages itself; parameters, services and timers of the same node ar
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,8 @@ from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
+
+LONGEST_PAUSE_S = 0.1  # a node that is told to end has to notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,14 @@ class ControlLoop:
     that the tick sees everything that has arrived.
     """
 
-    def __init__(self, node: Node, name: str, idle: Callable[[], None] | None = None, idle_s: float = 0.1) -> None:
+    def __init__(
+        self,
+        node: Node,
+        name: str,
+        idle: Callable[[], None] | None = None,
+        idle_s: float = 0.1,
+        pause: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         """Prepare the loop.
 
         Args:
@@ -58,8 +68,10 @@ class ControlLoop:
             name: of the thread.
             idle: called after every wait, to notice what does not come.
             idle_s: longest wait, s.
+            pause: asked before every wait: how long messages may lie until they are looked at, s. Each wake-up costs Python
+                about 0.1 ms, so a loop that needs one state in ten should sleep through the others.
         """
-        self._node, self._name = node, name
+        self._node, self._name, self._pause = node, name, pause
         self._idle, self._idle_ns = idle, int(idle_s * 1e9)
         self._group = Untouched()
         self._subscriptions: list[Entry] = []
@@ -85,8 +97,7 @@ class ControlLoop:
             handler: called with each message, in the loop's thread.
             qos: profile.
             raw: hand on the serialised bytes.
-            wakes: whether a message on this topic ends a wait now; one that does not is taken when another does. Each
-                wake-up costs Python about 0.1 ms.
+            wakes: whether a message on this topic ends a wait now; one that does not is taken when another does.
         """
         subscription = self._node.create_subscription(message_type, topic, handler, qos, callback_group=self._group)
         self._subscriptions.append(Entry(subscription, handler, raw, wakes))
@@ -142,7 +153,10 @@ class ControlLoop:
     def _run(self) -> None:
         try:
             while not self._stop.is_set() and self._node.context.ok():
-                self.wait(self._idle_ns)
+                if (pause := self._pause()) > 0:
+                    time.sleep(min(pause, LONGEST_PAUSE_S))
+                if pause <= 0 or not self.take_all():
+                    self.wait(self._idle_ns)
                 if self._idle is not None:
                     self._idle()
         except Exception as error:

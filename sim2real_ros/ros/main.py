@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -67,10 +68,12 @@ def run_node(make: Callable[[], Node]) -> int:
         rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
         node = make()
         node.begin()
+        gc.collect()
+        gc.freeze()  # what lives as long as the node need not be looked through again while it controls
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         while not stop.is_set() and node.exit_code is None:
-            executor.spin_once(timeout_sec=0.1)
+            executor.spin_once(timeout_sec=0.2)
         return node.exit_code or 0
     except ExternalShutdownException:
         return 0

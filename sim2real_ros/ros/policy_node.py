@@ -9,6 +9,8 @@ last action begin when the robot does.
 from __future__ import annotations
 
 import time
+from collections import deque
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from sim2real_ros.paths import find_policy, find_robot
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import targets_message, velocity_from
+from sim2real_ros.ros.conversions import targets_message, time_message, velocity_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
@@ -36,6 +38,7 @@ from sim2real_ros.safety.adoption import adopt
 from sim2real_ros.safety.modes import Mode
 from sim2real_ros.timing import tick_due
 
+SLEEP_SHARE = 0.85  # of the time between two ticks
 TWISTS = {'twist': Twist, 'twist_stamped': TwistStamped}
 
 
@@ -63,11 +66,12 @@ class PolicyNode(LifecycleNode):
         self._reason = 'not configured'
         self._contract_out = self.create_publisher(String, 'policy/contract', qos.LATCHED)
         self._targets_out = self.create_publisher(JointState, 'policy/targets', qos.COMMAND)
-        self.create_subscription(TWISTS[twist], 'cmd_vel', self._on_command, qos.COMMAND)
+        self._twist = TWISTS[twist]
         self._followed = False
         self._stamp = 0.0
         self._command, self._command_stamp = np.zeros(3), -np.inf
         self._ticks, self._tick_ms, self._slow = 0, 0.0, 0
+        self._tick_walls, self._shortest = deque([0.0], maxlen=6), 0.0  # s on the steady clock
         self.add_on_set_parameters_callback(_refuse_unknown)
         self._diagnostics = Diagnostics(self, 'policy', 'onnxruntime', self._report)
 
@@ -98,8 +102,9 @@ class PolicyNode(LifecycleNode):
         timeout = contract.file.commands.velocity
         self._command_timeout = timeout.timeout_s if timeout is not None else np.inf
         needs = self._runner.builder.needs
-        self._loop = ControlLoop(self, 'policy')
+        self._loop = ControlLoop(self, 'policy', pause=self._until_due)
         self._loop.add(String, 'safety/mode', self._on_mode, qos.LATCHED)
+        self._loop.add(self._twist, 'cmd_vel', self._on_command, qos.COMMAND, wakes=lambda: False)
         self._sensors = Sensors(
             self._loop, robot, contract.joints, f'policy {contract.file.name}', self._on_joint_state,
             imu='imu' in needs, odom='odom' in needs, lockstep=self._lockstep,
@@ -153,14 +158,7 @@ class PolicyNode(LifecycleNode):
         if self._loop is not None:
             self._loop.stop()
 
-    # --- executor thread: store only
-
-    def _on_command(self, message: Any) -> None:
-        command = velocity_from(message)
-        if not np.isfinite(command).all():
-            self.get_logger().error('cmd_vel is not finite; ignored', throttle_duration_sec=1.0)
-            return
-        self._command, self._command_stamp = command, self._stamp
+    # --- executor thread
 
     def _report(self) -> Report:
         reason, slow, self._slow = self._reason, self._slow, 0
@@ -171,8 +169,24 @@ class PolicyNode(LifecycleNode):
 
     # --- loop thread
 
+    def _until_due(self) -> float:
+        """Return how long no tick can be due, s: most of the shortest time that lay between the last ones."""
+        return self._tick_walls[-1] + SLEEP_SHARE * self._shortest - time.monotonic()
+
+    def _note_tick(self) -> None:
+        walls = self._tick_walls
+        walls.append(time.monotonic())
+        self._shortest = min(later - earlier for earlier, later in pairwise(walls)) if walls[0] else 0.0
+
     def _on_mode(self, message: String) -> None:
         self._followed = message.data == Mode.ACTIVE.value
+
+    def _on_command(self, message: Any) -> None:
+        command = velocity_from(message)
+        if not np.isfinite(command).all():
+            self.get_logger().error('cmd_vel is not finite; ignored', throttle_duration_sec=1.0)
+            return
+        self._command, self._command_stamp = command, self._stamp
 
     def _on_joint_state(self, sample: Sample) -> None:
         runner = self._runner
@@ -181,6 +195,7 @@ class PolicyNode(LifecycleNode):
         self._slow += previous > 0 and self._stamp - previous > 1.5 * runner.contract.period_s
         if not tick_due(self._stamp, previous, runner.contract.period_s):
             return
+        self._note_tick()
         start = time.perf_counter()
         try:
             state = self._sensors.state(sample)
@@ -199,7 +214,7 @@ class PolicyNode(LifecycleNode):
             )
             return
         self._targets_out.publish(
-            targets_message(targets, runner.contract.joints, runner.contract.id, sample.message.header.stamp)
+            targets_message(targets, runner.contract.joints, runner.contract.id, time_message(sample.stamp_ns))
         )
         self._reason = 'running'
         self._ticks += 1

@@ -9,6 +9,8 @@ SENSOR_IN = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT, durab
 SENSOR_OUT = QoSProfile(depth=10, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
 # An old command is worse than none: deliver, but never queue.
 COMMAND = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
+# To watch a stream without having to acknowledge each message of it.
+WATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
 # Whoever comes late must still learn it: contract, mode.
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # As diagnostic_updater does.

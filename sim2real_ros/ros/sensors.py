@@ -7,18 +7,18 @@ from collections.abc import Callable
 
 import numpy as np
 from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu, JointState
 
-from sim2real_ros.errors import JointError
-from sim2real_ros.joints import JointMap
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros import qos
 from sim2real_ros.ros.loop import ControlLoop
-from sim2real_ros.ros.raw import Sample
+from sim2real_ros.ros.raw import ImuReader, JointReader, Sample
 from sim2real_ros.rotations import multiply_xyzw, world_to_base
 from sim2real_ros.signals import LEVEL_XYZW, RobotState
 
 QUATERNION_TOLERANCE = 0.01  # of its norm
+ORIENTATION, NO_ORIENTATION, ANGULAR_VELOCITY = slice(0, 4), 4, slice(13, 16)  # in what `ImuReader` reads
 
 
 class Sensors:
@@ -58,12 +58,11 @@ class Sensors:
             lockstep: whether to wait for samples of the same stamp.
             awaits: in lockstep, whether something else must come before the state of a stamp; call `release` when it has.
         """
-        self._joints, self._consumer, self._on_joint_state = joints, consumer, on_joint_state
+        self._consumer, self._on_joint_state = consumer, on_joint_state
         self._needs_imu, self._needs_odom, self._lockstep, self._awaits = imu, odom, lockstep, awaits
         self._mounting_inverse = robot.imu_mounting_xyzw * (-1, -1, -1, 1)
         self._aligned = bool(np.allclose(np.abs(robot.imu_mounting_xyzw), LEVEL_XYZW))
-        self._names: list[str] = []
-        self._map: JointMap | None = None
+        self._joint_reader, self._imu_reader = JointReader(joints, consumer), ImuReader()
         self._pending: Sample | None = None
         self._imu: Sample | None = None
         self._odom: Sample | None = None
@@ -80,18 +79,18 @@ class Sensors:
         return self._pending is not None
 
     def _on_imu(self, data: bytes) -> None:
-        self._imu = Sample(data, Imu)
+        self._imu = Sample(data)
         self.release()
 
     def _on_odom(self, data: bytes) -> None:
-        self._odom = Sample(data, Odometry)
+        self._odom = Sample(data)
         self.release()
 
     def _on_joints(self, data: bytes) -> None:
         if self._pending is not None:  # its companions never came
             pending, self._pending = self._pending, None
             self._on_joint_state(pending)
-        self._pending = Sample(data, JointState)
+        self._pending = Sample(data)
         self.release()
 
     def release(self) -> None:
@@ -115,52 +114,40 @@ class Sensors:
         Raises:
             JointError: the message lacks a joint, or a joint lacks its position or velocity.
         """
-        joint_map = self._match(sample.message)
-        self.problem = self._missing()
+        joint_pos, joint_vel = self._joint_reader.read(sample.data)
+        imu = self._imu_reader.read(self._imu.data) if self._imu is not None else None
+        self.problem = self._missing(imu)
         if self.problem:
             return None
         quat, ang_vel, imu_age = LEVEL_XYZW, None, 0.0
-        if self._imu is not None:
-            quat, ang_vel = self._base_motion(self._imu.message)
+        if imu is not None and self._imu is not None:
+            quat, ang_vel = self._base_motion(imu)
             imu_age = 1e-9 * (sample.stamp_ns - self._imu.stamp_ns)
         lin_vel = None
         if self._odom is not None:
-            v = self._odom.message.twist.twist.linear  # REP-105: a twist is in the child frame, the base
+            v = deserialize_message(self._odom.data, Odometry).twist.twist.linear  # REP-105: in the child frame, the base
             lin_vel = np.array((v.x, v.y, v.z))
-        positions, velocities = np.array(sample.message.position), np.array(sample.message.velocity)
-        return RobotState(sample.stamp, joint_map(positions), joint_map(velocities), quat, ang_vel, lin_vel, imu_age)
+        return RobotState(sample.stamp, joint_pos, joint_vel, quat, ang_vel, lin_vel, imu_age)
 
     def velocities(self, sample: Sample) -> np.ndarray:
         """Return the joint velocities alone, (n,) rad/s; raises JointError as `state` does."""
-        return self._match(sample.message)(np.array(sample.message.velocity))
+        return self._joint_reader.read(sample.data)[1]
 
-    def _missing(self) -> str:
-        if self._needs_imu and self._imu is None:
+    def _missing(self, imu: np.ndarray | None) -> str:
+        if self._needs_imu and imu is None:
             return 'no imu/data yet'
-        if self._needs_imu and self._imu is not None and self._imu.message.orientation_covariance[0] == -1.0:
+        if self._needs_imu and imu is not None and imu[NO_ORIENTATION] == -1.0:
             return 'imu/data carries no orientation (orientation_covariance[0] is -1, REP-145)'
         if self._needs_odom and self._odom is None:
             return f'{self._consumer} needs odom, and none has arrived'
         return ''
 
-    def _base_motion(self, imu: Imu) -> tuple[np.ndarray, np.ndarray]:
+    def _base_motion(self, imu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return orientation (4,) xyzw and rate (3,) of the base; NaN orientation when it is not a rotation."""
-        q, w = imu.orientation, imu.angular_velocity
-        quat, ang_vel = np.array((q.x, q.y, q.z, q.w)), np.array((w.x, w.y, w.z))
+        quat, ang_vel = imu[ORIENTATION], imu[ANGULAR_VELOCITY]
         if abs(float(quat @ quat) - 1.0) > 2 * QUATERNION_TOLERANCE:
             return np.full(4, np.nan), ang_vel
         if not self._aligned:
             ang_vel = world_to_base(self._mounting_inverse, ang_vel)
             quat = multiply_xyzw(quat, self._mounting_inverse)
         return quat, ang_vel
-
-    def _match(self, message: JointState) -> JointMap:
-        if self._map is None or message.name != self._names:
-            self._map = JointMap(message.name, self._joints, source='joint_states', target=self._consumer)
-            self._names = list(message.name)
-        if len(message.position) != len(self._names) or len(message.velocity) != len(self._names):
-            raise JointError(
-                f'joint_states has {len(self._names)} names, {len(message.position)} positions and {len(message.velocity)} '
-                'velocities; each joint needs all three'
-            )
-        return self._map

@@ -28,7 +28,8 @@ from sim2real_ros.safety.filter import last_resort
 from sim2real_ros.safety.modes import Mode
 
 LABEL_END = 64  # bytes of a serialised command that hold the beginning of its label
-UNANSWERED = 3  # joint states without a command, whatever their stamps: one late message is no silence
+UNANSWERED = 3  # looks at new joint states without a command, whatever their stamps: one late message is no silence
+LOOK_S = 0.004  # between two looks; not every joint state need be seen
 
 
 class WatchdogNode(Node):
@@ -58,9 +59,9 @@ class WatchdogNode(Node):
         self._commanding = self._warm = False
         self._last_stamp_ns, self._last_arrival = 0, time.monotonic()
         self._times = 0
-        self._loop = ControlLoop(self, 'watchdog', idle=self._on_silence, idle_s=0.02)
+        self._loop = ControlLoop(self, 'watchdog', idle=self._on_silence, idle_s=0.02, pause=lambda: LOOK_S)
         self._loop.add(
-            Float64MultiArray, 'effort_controller/commands', self._on_command, qos.COMMAND, raw=True, wakes=lambda: False
+            Float64MultiArray, 'effort_controller/commands', self._on_command, qos.WATCHED, raw=True, wakes=lambda: False
         )
         self._sensors = Sensors(self._loop, robot, robot.joints, f'robot {robot.name}', self._on_joint_state, imu=False)
         self._diagnostics = Diagnostics(self, 'command stream', robot.name, self._report)
@@ -122,7 +123,7 @@ class WatchdogNode(Node):
     def _publish(self, stamp: float, joint_vel: np.ndarray) -> None:
         self._out.publish(self._command(stamp, joint_vel))
 
-    def _command(self, stamp: float, joint_vel: np.ndarray) -> Float64MultiArray:
+    def _command(self, stamp: float, joint_vel: np.ndarray) -> bytes:
         torque = last_resort(self._robot, stamp, joint_vel)
         return self._writer.write(torque, self._last_stamp_ns, Mode.DAMPING.value)
 
