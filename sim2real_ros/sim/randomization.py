@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sim2real_ros.robot import Robot
 
 Range = tuple[float, float]
+JointRange = tuple[float | np.ndarray, float | np.ndarray]  # an array gives each joint its own, (n,) in robot order
 FIELDS = ('geom_friction', 'body_mass', 'body_ipos', 'dof_frictionloss', 'dof_damping')
 
 
@@ -29,8 +30,8 @@ class Ranges:
     motor_strength: Range = (0.9, 1.1)  # factor on the torque
     stiffness: Range = (0.9, 1.1)  # factor on kp
     damping: Range = (0.8, 1.2)  # factor on kd
-    joint_friction: Range = (0.0, 0.4)  # N m
-    joint_damping: Range = (0.02, 0.2)  # N m s/rad
+    joint_friction: JointRange = (0.0, 0.4)  # N m
+    joint_damping: JointRange = (0.02, 0.2)  # N m s/rad
     action_delay_s: Range = (0.0, 0.02)  # from the observation to the torque
     joint_offset: float = 0.02  # rad, encoder calibration, constant over an episode
     noise_joint_pos: float = 0.01  # rad
@@ -47,8 +48,8 @@ def nominal(robot: Robot) -> Ranges:
     return Ranges(
         friction=(figures.foot_friction, figures.foot_friction),
         base_mass=(0, 0), centre_of_mass=0, motor_strength=(1, 1), stiffness=(1, 1), damping=(1, 1),
-        joint_friction=(figures.joint_friction[0], figures.joint_friction[0]),
-        joint_damping=(figures.joint_damping[0], figures.joint_damping[0]),
+        joint_friction=(figures.joint_friction, figures.joint_friction),
+        joint_damping=(figures.joint_damping, figures.joint_damping),
         action_delay_s=(0, 0), joint_offset=0, noise_joint_pos=0, noise_joint_vel=0, noise_base_ang_vel=0, noise_base_tilt=0,
         push_speed=0,
     )  # fmt: skip

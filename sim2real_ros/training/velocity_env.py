@@ -12,6 +12,7 @@ from tensordict import TensorDict
 
 from sim2real_ros.action.decode import ActionDecoder
 from sim2real_ros.contract import Contract
+from sim2real_ros.errors import DocumentError
 from sim2real_ros.observation import Moment, ObservationBuilder
 from sim2real_ros.observation.clock import GaitClock
 from sim2real_ros.robot import Robot
@@ -37,6 +38,9 @@ class VelocityEnv(VecEnv):
         self.fleet = Fleet(robot, size, ranges=ranges, seed=seed, timestep=TIMESTEP, actuators='position', threads=threads)
         self.period = contract.period_s
         self._substeps = round(self.period / TIMESTEP)
+        if abs(self._substeps * TIMESTEP - self.period) > 1e-9:
+            fault = f'rate_hz: {contract.file.rate_hz:g} Hz do not divide into physics steps of {TIMESTEP:g} s'
+            raise DocumentError(contract.source, [fault])
         self.num_envs, self.num_actions, self.device = size, contract.action_width, 'cpu'
         self.cfg: dict[str, Any] = {}
         self.max_episode_length = round(EPISODE_S / self.period)

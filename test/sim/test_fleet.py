@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many randomised robots at once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ mujoco = pytest.importorskip('mujoco')
 pytest.importorskip('mujoco.batch', reason='a fleet needs MuJoCo 4')
 
 from sim2real_ros.contract import load_contract  # noqa: E402
+from sim2real_ros.errors import DocumentError  # noqa: E402
 from sim2real_ros.robot import load_robot  # noqa: E402
 from sim2real_ros.sim.fleet import Fleet  # noqa: E402
 from sim2real_ros.sim.fleet_stack import FleetStack  # noqa: E402
@@ -77,6 +80,49 @@ def test_nominal_ranges_change_nothing():
     np.testing.assert_allclose(state.base_quat_xyzw, fleet.quat_xyzw, atol=1e-12)
     assert fleet.randomizer.friction == pytest.approx(ROBOT.simulation.foot_friction)
     assert not fleet.randomizer.delay_s.any()
+
+
+def test_nominal_ranges_give_each_joint_its_own_friction_and_damping():
+    figures = ROBOT.simulated()
+    own = np.linspace(0.1, 0.4, 12)
+    robot = replace(ROBOT, simulation=replace(figures, joint_friction=own, joint_damping=2 * own))
+    fleet = Fleet(robot, 3, ranges=nominal(robot), seed=0, timestep=0.002)
+    fleet.reset(np.arange(3), robot.pose('stand'), START_HEIGHT)
+    np.testing.assert_allclose(fleet.batch.expand('dof_frictionloss')[:, 6:], np.tile(own, (3, 1)))
+    np.testing.assert_allclose(fleet.batch.expand('dof_damping')[:, 6:], np.tile(2 * own, (3, 1)))
+
+
+def stack_at(rate, **ranges):
+    """Return two nominal robots under the shipped policy at another rate."""
+    contract = load_contract('go2_velocity')
+    contract = replace(contract, file=contract.file.model_copy(update={'rate_hz': float(rate)}))
+    return FleetStack(ROBOT, contract, 2, replace(nominal(ROBOT), **ranges), 0)
+
+
+@pytest.mark.parametrize('rate', [30, 50, 60, 70, 200, 300, 500])
+def test_a_policy_ticks_as_often_as_it_says_also_where_its_period_is_no_multiple_of_the_step(rate):
+    stack = stack_at(rate)
+    for _ in range(rate):
+        stack.policy_tick()
+    assert stack._step * 0.002 == pytest.approx(1.0)
+
+
+def test_a_policy_faster_than_the_joint_states_is_refused():
+    with pytest.raises(DocumentError, match='rate_hz: 1000 is more than the 500 Hz of the simulated joint states'):
+        stack_at(1000)
+
+
+@pytest.mark.parametrize('rate', [50, 100, 70])
+def test_targets_count_after_the_whole_delay_even_if_it_is_longer_than_a_policy_period(rate, monkeypatch):
+    stack = stack_at(rate, action_delay_s=(0.019, 0.02))
+    seen, begins = [], []
+    monkeypatch.setattr(stack, '_physics', lambda run=stack._physics: (seen.append(stack._active.position.copy()), run()))
+    stack.command[:] = 1.0, 0.0, 0.0
+    for _ in range(10):
+        begins.append(stack._step)
+        stack.policy_tick()
+    changed = [k for k in range(1, len(seen)) if (seen[k] != seen[k - 1]).any()]
+    assert changed == [begin + 10 for begin in begins if begin + 10 < len(seen)]
 
 
 def test_the_same_seed_gives_the_same_fleet():
