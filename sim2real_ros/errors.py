@@ -65,5 +65,13 @@ class OutputError(Sim2RealError):
     """A file or folder cannot be written."""
 
 
+class ParameterError(Sim2RealError):
+    """A ROS parameter or argument of a node has a wrong type, value or form."""
+
+
 class RunError(Sim2RealError):
     """A process of the running stack failed or did not answer in time."""
+
+
+class TripFileError(Sim2RealError):
+    """A file is not the record of a trip, or only a part of one."""
