@@ -8,35 +8,20 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Protocol
 
 import rclpy
-from rclpy.exceptions import (
-    InvalidNamespaceException,
-    InvalidNodeNameException,
-    InvalidParameterException,
-    InvalidParameterTypeException,
-    InvalidParameterValueException,
-    ParameterException,
-)
+from rclpy.exceptions import InvalidNamespaceException, InvalidNodeNameException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
-from sim2real_ros.errors import Sim2RealError
+from sim2real_ros.errors import ParameterError, Sim2RealError
 
-# what rclpy raises for arguments and parameters that a user got wrong
-ROS_MISTAKES = (
-    ParameterException,
-    InvalidParameterException,
-    InvalidParameterTypeException,
-    InvalidParameterValueException,
-    InvalidNamespaceException,
-    InvalidNodeNameException,
-    _rclpy.RCLInvalidROSArgsError,
-    _rclpy.UnknownROSArgsError,
-)
+# what rclpy raises for names and parameters that a user got wrong, where we do not say it better
+ROS_MISTAKES = (ParameterException, InvalidNamespaceException, InvalidNodeNameException)
 
 
 class Runnable(Protocol):
@@ -65,7 +50,7 @@ def run_node(make: Callable[[], Node]) -> int:
         signal.signal(number, lambda *_: stop.set())
     node = None
     try:
-        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+        _start_ros()
         node = make()
         node.begin()
         gc.collect()
@@ -78,10 +63,25 @@ def run_node(make: Callable[[], Node]) -> int:
     except ExternalShutdownException:
         return 0
     except (Sim2RealError, *ROS_MISTAKES) as error:
-        print(f'{node.get_name() if node is not None else "sim2real_ros"}: {error}', file=sys.stderr, flush=True)
+        print(f'{node.get_name() if node is not None else Path(sys.argv[0]).stem}: {error}', file=sys.stderr, flush=True)
         return 1
     finally:
         if node is not None:
             node.close()
             node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _start_ros() -> None:
+    """Initialise rclpy, which reads the ROS arguments.
+
+    Raises:
+        ParameterError: it cannot read them; without the line numbers of its own source.
+    """
+    try:
+        rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
+    except _rclpy.UnknownROSArgsError as error:
+        raise ParameterError(f'ROS arguments that nobody knows: {error}') from None
+    except _rclpy.RCLError as error:
+        reason = str(error).removeprefix('failed to initialize rcl: ').partition(', at ')[0]
+        raise ParameterError(f'ROS does not understand its arguments: {reason}') from None

@@ -9,6 +9,7 @@ stalls cannot make the robot fall; an answer that does not come within `lockstep
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
+from sim2real_ros.errors import ParameterError
 from sim2real_ros.joints import JointMap
 from sim2real_ros.paths import writable_file
 from sim2real_ros.robot import load_robot
@@ -61,13 +63,10 @@ class MujocoNode(Node):
         )
         if self._trace_file:
             writable_file(Path(self._trace_file), 'trace_file')
-        declare(
-            self,
-            'push_velocity',
-            [0.5, 0.0, 0.0],
-            'Change of the base velocity by ~/push, m/s in the world frame.',
-            fixed=False,
-        )
+        text = 'Change of the base velocity by ~/push, m/s in the world frame.'
+        fault = _push_fault(declare(self, 'push_velocity', [0.5, 0.0, 0.0], text, fixed=False))
+        if fault:
+            raise ParameterError(fault)
         self._world = World(robot, timestep=timestep, model_file=Path(model).expanduser() if model else None)
         self._world.reset(self._pose or None)
         self._robot = robot
@@ -199,11 +198,17 @@ class MujocoNode(Node):
 
 
 def _refuse_bad_push(parameters: list[Parameter]) -> SetParametersResult:
-    for parameter in parameters:
-        if parameter.name == 'push_velocity' and (len(parameter.value) != 3 or not np.abs(parameter.value).max() <= MAX_PUSH):
-            reason = f'push_velocity is three numbers of at most {MAX_PUSH:g} m/s, got {list(parameter.value)}'
-            return SetParametersResult(successful=False, reason=reason)
-    return SetParametersResult(successful=True)
+    faults = [_push_fault(parameter.value) for parameter in parameters if parameter.name == 'push_velocity']
+    reason = ''.join(faults)
+    return SetParametersResult(successful=not reason, reason=reason)
+
+
+def _push_fault(velocity: Sequence[float] | None) -> str:
+    """Return what is wrong with a push, '' if nothing is; rclpy makes None of an empty list."""
+    given = list(velocity or ())
+    if len(given) == 3 and np.abs(given).max() <= MAX_PUSH:
+        return ''
+    return f'parameter push_velocity: three numbers of at most {MAX_PUSH:g} m/s are possible, {given} given'
 
 
 def main() -> int:

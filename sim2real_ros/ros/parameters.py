@@ -6,8 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 
+from sim2real_ros.errors import ParameterError
 from sim2real_ros.robot import Robot
 
 
@@ -31,15 +33,37 @@ def declare(
         low: smallest value, for numbers.
         high: largest value.
         fixed: whether it is read once at start and cannot be set later.
+
+    Raises:
+        ParameterError: the user gave a value of another type or outside the range.
     """
     descriptor = ParameterDescriptor(description=description, read_only=fixed)
     if low is not None and high is not None:
         descriptor.floating_point_range = [FloatingPointRange(from_value=float(low), to_value=float(high), step=0.0)]
-    return node.declare_parameter(name, default, descriptor).value
+    try:
+        return node.declare_parameter(name, default, descriptor).value
+    except InvalidParameterTypeException:
+        raise ParameterError(f'parameter {name}: {_given(node, name)} given, {_kind(default)} expected') from None
+    except InvalidParameterValueException:
+        raise ParameterError(f'parameter {name}: {_given(node, name)} given, {low:g} to {high:g} possible') from None
+
+
+def _given(node: Node, name: str) -> str:
+    """Return what the user gave for a parameter that rclpy refused, so that no node has it."""
+    given = node._parameter_overrides.get(name)
+    return 'another type' if given is None else repr(given.value)
+
+
+def _kind(default: Any) -> str:
+    """Say which type a parameter has, in the words of someone who writes it."""
+    if isinstance(default, list):
+        return 'a list of texts is' if isinstance(default[0], str) else f'a list like {default} is'
+    kinds = {bool: 'true or false', int: 'a whole number', float: 'a number with a decimal point, like 1.0', str: 'text'}
+    return f'{kinds[type(default)]} is'
 
 
 def command_joints(node: Node, robot: Robot) -> tuple[str, ...]:
     """Declare `command_joints` and return the joint order of the command topic."""
     text = 'Joint order of effort_controller/commands, as in the controller; empty: that of the robot file.'
-    order = declare(node, 'command_joints', [''], text)
+    order = declare(node, 'command_joints', [''], text) or ['']  # rclpy makes None of []
     return robot.joints if order == [''] else tuple(order)
