@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from makers import REPOSITORY
@@ -112,6 +113,35 @@ except ImportError as error:
 def test_no_file_outside_ros_names_ros_in_an_import_of_any_function(path):
     found = {name for name in imports(path) if name in ROS or name.endswith('_msgs')}
     assert not found
+
+
+def banned() -> set[str]:
+    """Return the packages whose import ruff forbids outside `ros/` and `launch/`."""
+    tomllib = pytest.importorskip('tomllib', reason='Python 3.11')
+    settings = tomllib.loads((REPOSITORY / 'pyproject.toml').read_text(encoding='utf-8'))
+    return set(settings['tool']['ruff']['lint']['flake8-tidy-imports']['banned-api'])
+
+
+def test_ruff_bans_every_ros_package_that_we_depend_on_or_import():
+    depends = {tag.text for tag in ElementTree.parse(REPOSITORY / 'package.xml').getroot() if tag.tag.endswith('depend')}
+    used = set().union(*(imports(path) for path in sources('sim2real_ros/ros', 'launch')))
+    ros = {name for name in depends | used if name in ROS or name.endswith(('_msgs', '_interfaces'))}
+    assert {'rclpy', 'sensor_msgs', 'lifecycle_msgs', 'launch_ros'} <= ros
+    assert ros <= banned()
+
+
+@pytest.mark.parametrize('package', ['tf2_msgs', 'trajectory_msgs', 'control_msgs', 'controller_manager_msgs', 'rclpy'])
+def test_ruff_refuses_a_ros_import_outside_ros(package):
+    pytest.importorskip('ruff')
+    done = subprocess.run(
+        [sys.executable, '-m', 'ruff', 'check', '--select', 'TID251', '--stdin-filename', 'sim2real_ros/sim/new.py', '-'],
+        input=f'import {package}\n',
+        capture_output=True,
+        text=True,
+        cwd=REPOSITORY,
+    )
+    assert done.returncode == 1
+    assert f'`{package}` is banned: only sim2real_ros/ros/ and launch/ talk to ROS' in done.stdout
 
 
 def test_the_safety_package_imports_neither_onnxruntime_nor_mujoco_nor_torch():
