@@ -29,6 +29,7 @@ class FleetStack:
 
     Attributes:
         fleet: the robots.
+        runner: their policy.
         command: (B, 3) m/s, m/s, rad/s.
         fallen: (B,) whether each has fallen.
         limited: share of joint-steps whose torque the limiter altered.
@@ -37,7 +38,7 @@ class FleetStack:
     def __init__(self, robot: Robot, contract: Contract, size: int, ranges: Ranges, seed: int) -> None:
         """Build the fleet and stand it up in the policy's default pose; raises what its parts raise."""
         self.fleet = Fleet(robot, size, ranges=ranges, seed=seed, timestep=TIMESTEP)
-        self._runner = PolicyRunner(contract, (size,))
+        self.runner = PolicyRunner(contract, (size,))
         unknown = [joint for joint in robot.joints if joint not in contract.joints]
         if unknown:
             raise JointError(f'policy {contract.file.name} does not drive {", ".join(unknown)} of robot {robot.name}')
@@ -89,7 +90,7 @@ class FleetStack:
             seen.base_ang_vel,
             self.fleet.lin_vel,
         )
-        targets = self._runner.step(state, self.command)
+        targets = self.runner.step(state, self.command)
         self._pending.append(
             (self._step, JointTargets(seen.stamp, *(getattr(targets, field)[:, self._to_robot] for field in FIELDS)))
         )
