@@ -10,6 +10,7 @@ import re
 import tempfile
 import zipfile
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -23,7 +24,10 @@ FORMAT = 'sim2real trip 1'
 META = ('fault', 'message', 'robot', 'policy', 'contract', 'unix_time', 'row', 'before_s', 'after_s', 'modes', 'reasons')
 NOTES = ('note_row', 'note_stamp', 'observation', 'action')
 OURS = re.compile(r'\d{8}T\d{6}Z_.+\.npz(\.part)?')  # files that may be removed to make room
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (
+    OSError, ValueError, LookupError, TypeError, AttributeError, EOFError, RuntimeError, MemoryError, zipfile.BadZipFile,
+    zlib.error,
+)  # fmt: skip
 
 
 def columns(n: int) -> dict[str, tuple[int, ...]]:
@@ -70,6 +74,10 @@ class Trip:
     def row(self) -> int:
         """The tick that tripped."""
         return int(self.meta['row'])
+
+    def mode(self, row: int) -> str:
+        """Return the name of the mode in a tick."""
+        return str(self.meta['modes'][int(self.columns['mode'][row])])
 
     def reasons(self, mask: int) -> str:
         """Return the names of the bits of a mask, as they were called when the trip was recorded."""
@@ -148,7 +156,7 @@ def load_meta(path: Path) -> dict[str, Any]:
         NotFoundError: there is no such file.
         TripFileError: it is not the record of a trip, or a part of one.
     """
-    with _reading(path), np.load(path, allow_pickle=False) as archive:
+    with _archive(path) as archive:
         return _meta(archive)
 
 
@@ -159,7 +167,7 @@ def load_trip(path: Path) -> Trip:
         NotFoundError: there is no such file.
         TripFileError: it is not the record of a trip, or a part of one.
     """
-    with _reading(path), np.load(path, allow_pickle=False) as archive:
+    with _archive(path) as archive:
         meta = _meta(archive)
         joints = tuple(str(name) for name in archive['joints'])
         shapes = columns(len(joints))
@@ -172,6 +180,8 @@ def load_trip(path: Path) -> Trip:
             raise ValueError('the notes of the policy differ in number')
         if not 0 <= trip.row < k:
             raise ValueError(f'the trip is at row {trip.row} of {k}')
+        if not np.isin(trip.columns['mode'], range(len(meta['modes']))).all():
+            raise ValueError('a mode has no name')
         return trip
 
 
@@ -185,9 +195,13 @@ def _meta(archive: Any) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def _reading(path: Path) -> Any:
+def _archive(path: Path) -> Iterator[Any]:
     try:
-        yield
+        with path.open('rb') as file:
+            if not zipfile.is_zipfile(file):
+                raise ValueError('it is no npz archive')
+        with np.load(path, allow_pickle=False) as archive:
+            yield archive
     except FileNotFoundError:
         raise NotFoundError(f'{path}: there is no such file; `sim2real trips` lists those that were recorded') from None
     except UNREADABLE as error:
