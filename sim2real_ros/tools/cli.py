@@ -15,6 +15,7 @@ COMMANDS = {
     'run': 'the whole stack on the embedded simulator',
     'show': 'what the stack understood of a policy',
     'evaluate': 'how well a policy follows commands and survives randomised robots',
+    'trips': 'what happened around each stop of the safety node',
     'train': 'train a shipped policy again',
     'schema': 'print the JSON schema of the contract',
 }
