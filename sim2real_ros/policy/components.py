@@ -28,7 +28,7 @@ class Component:
 
     def tell(self, value: float) -> str:
         """Return a value (scaled, as the network gets it) in the unit of the label."""
-        return f'{value / self.scale:.3g}' + (f' {self.unit}' if self.unit else '')
+        return f'{value / self.scale:.4g}' + (f' {self.unit}' if self.unit else '')
 
 
 class Components:

@@ -53,7 +53,8 @@ class NoveltyMonitor:
 
     def reset(self) -> None:
         """Forget the past ticks: at activation, and wherever the runner is reset."""
-        self._far, self._odd = 0, 0  # one bit per tick, the newest lowest
+        self._far, self._odd = 0, 0  # beyond the threshold of reach, of distance: one bit per tick, the newest lowest
+        self._last_far = self._last_odd = np.zeros(0)  # the newest such ticks
         self.level = 0.0
 
     def update(self, observation: Mapping[str, np.ndarray], action: np.ndarray) -> Finding | None:
@@ -73,31 +74,37 @@ class NoveltyMonitor:
         self._far = (self._far << 1 | (not reach <= reach_limit)) & RECENT  # NaN counts as beyond
         self._odd = (self._odd << 1 | (not distance <= distance_limit)) & RECENT
         self.level = max(reach / reach_limit, distance / distance_limit)
+        if self._far & 1:
+            self._last_far = vector
+        if self._odd & 1:
+            self._last_odd = vector
         if self._far.bit_count() >= NEEDED:
-            return self._out_of_range(vector) if finite else self._not_finite(vector)
-        if self._odd.bit_count() >= NEEDED:
-            return self._odd_together(vector) if finite else self._not_finite(vector)
-        return None
+            return self._out_of_range(self._last_far)
+        return self._odd_together(self._last_odd) if self._odd.bit_count() >= NEEDED else None
 
     def _out_of_range(self, vector: np.ndarray) -> Finding:
+        if not np.isfinite(vector).all():
+            return self._not_finite(vector)
         statistics = self._statistics
         i = int(statistics.reaches(vector).argmax())
         what = self.components.each[i]
         low, high = sorted((statistics.minimum[i] / what.scale, statistics.maximum[i] / what.scale))
-        message = f'{what.label} is {what.tell(vector[i])}, in simulation it lay between {low:.3g} and {high:.3g}'
+        message = f'{what.label} is {what.tell(vector[i])}, in simulation it lay between {low:.4g} and {high:.4g}'
         return Finding('range', what.label, message)
 
     def _odd_together(self, vector: np.ndarray) -> Finding:
         """Name the component that fits the others least: the one without which the squared distance is least.
 
-        With the precision matrix P = W'W and g = P (x - mean), leaving i out lowers the squared distance by
-        g_i^2 / P_ii, and the others let expect x_i - g_i / P_ii (conditional mean of a normal distribution).
+        With the precision matrix P = W'W, z the standardised numbers and g = P z, leaving i out lowers the squared distance
+        by g_i^2 / P_ii, and the others let expect z_i - g_i / P_ii (conditional mean of a normal distribution).
         """
-        precision = self._statistics.whitening.T @ self._statistics.whitening
-        gradient, own = precision @ (vector - self._statistics.mean), np.diag(precision)
+        statistics = self._statistics
+        precision, standard = statistics.whitening.T @ statistics.whitening, statistics.standardised(vector)
+        gradient, own = precision @ standard, np.diag(precision)
         i = int((gradient**2 / own).argmax())
+        others = statistics.mean[i] + statistics.spread[i] * (standard[i] - gradient[i] / own[i])
         what = self.components.each[i]
-        expected = what.tell(vector[i] - gradient[i] / own[i])
+        expected = what.tell(others)
         message = f'{what.label} is {what.tell(vector[i])}, in simulation it would be about {expected} beside the other numbers'
         return Finding('combination', what.label, message)
 

@@ -3,15 +3,16 @@
 
 Two scores of a tick x (d numbers, see `Components`):
 
-* reach: max over the components of |x - centre| / half-width of its range; 1 is the edge of the range. Finds wrong
-  units, signs and orders.
-* distance: Mahalanobis distance to the mean over sqrt(d); about 1 where x is familiar. Finds numbers that are each
-  inside their range but do not go together. The covariance is that of the standardised components, shrunk
-  towards the identity: (1 - lambda) R + lambda I (Ledoit and Wolf 2004, with lambda fixed at 0.05).
+* reach: max over the components of |x - centre| / half-width of what it was in simulation; 1 is the edge. Finds wrong
+  units, and single numbers that are where they never were.
+* distance: Mahalanobis distance to the mean over sqrt(d), every component clipped to 4 standard deviations; about 1
+  where x is familiar. Finds wrong orders and signs: numbers that are each in range but do not go together. The clip
+  keeps one wild number, which is the other score's business, from setting the threshold. The covariance is that of the
+  standardised components, shrunk towards the identity: (1 - lambda) R + lambda I (Ledoit and Wolf 2004, lambda = 0.05).
 
-The thresholds are conformal, per episode and not per tick: of n simulated episodes that the ranges and the covariance
-have not seen, the worst score of each; the threshold is the ceil((n + 1) (1 - alpha))-th smallest (Vovk et al. 2005).
-An episode of the same kind then raises a false alarm with probability alpha at most.
+The thresholds are conformal, per episode and not per tick: of n simulated episodes that ranges and covariance have not
+seen, the worst score of each; the threshold is the ceil((n + 1) (1 - alpha))-th smallest (Vovk et al. 2005). Another
+episode of the same kind then raises a false alarm with probability alpha at most; the two scores share alpha.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ VERSION = 1
 WINDOW, NEEDED = 10, 5  # ticks: an alarm takes 5 of the last 10 beyond a threshold
 ALPHA = 0.005  # false alarms per episode, both scores together
 SHRINKAGE = 0.05
-TAIL = 0.0005  # share of the ticks below, and above, the range of a component
+CLIP = 4.0  # standard deviations
 FLOOR = 1e-3  # least standard deviation and half-width, network units; a component that never moved has neither
-ARRAYS = ('minimum', 'maximum', 'low', 'high', 'mean', 'whitening', 'thresholds')
+MADE = ('fit', 'calibration', 'date')  # what a file must tell of its making: number of episodes of each kind, and when
+ARRAYS = ('minimum', 'maximum', 'mean', 'spread', 'whitening', 'thresholds')
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,9 @@ class ObservationStatistics:
     parts: tuple[tuple[str, int], ...]  # name and width of each term and action
     minimum: np.ndarray  # (d,)
     maximum: np.ndarray  # (d,)
-    low: np.ndarray  # (d,) 0.05 % quantile
-    high: np.ndarray  # (d,) 99.95 % quantile
     mean: np.ndarray  # (d,)
-    whitening: np.ndarray  # (d, d) lower triangular W: W (x - mean) has about unit covariance
+    spread: np.ndarray  # (d,) standard deviation
+    whitening: np.ndarray  # (d, d) lower triangular W: W (x - mean) / spread has about unit covariance
     thresholds: np.ndarray  # (2,) of reach and of distance
     made: Mapping[str, Any]  # how: policy, episodes, seed, ranges, date ...
     _centre: np.ndarray = field(init=False)
@@ -59,17 +60,21 @@ class ObservationStatistics:
 
     def __post_init__(self) -> None:
         """Prepare what every tick needs."""
-        object.__setattr__(self, '_centre', 0.5 * (self.low + self.high))
-        object.__setattr__(self, '_inverse', 1.0 / np.maximum(0.5 * (self.high - self.low), FLOOR))
+        object.__setattr__(self, '_centre', 0.5 * (self.minimum + self.maximum))
+        object.__setattr__(self, '_inverse', 1.0 / np.maximum(0.5 * (self.maximum - self.minimum), FLOOR))
         object.__setattr__(self, '_root', np.ascontiguousarray(self.whitening.T) / math.sqrt(self.mean.size))
 
     def reaches(self, vectors: np.ndarray) -> np.ndarray:
         """Return |x - centre| / half-width of every component, (..., d)."""
         return np.abs((vectors - self._centre) * self._inverse)
 
+    def standardised(self, vectors: np.ndarray) -> np.ndarray:
+        """Return (x - mean) / spread, clipped, (..., d)."""
+        return np.minimum(np.maximum((vectors - self.mean) / self.spread, -CLIP), CLIP)
+
     def scores(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return reach and distance, each (...), of vectors (..., d)."""
-        white = (vectors - self.mean) @ self._root
+        white = self.standardised(vectors) @ self._root
         return self.reaches(vectors).max(axis=-1), np.sqrt(np.einsum('...i,...i->...', white, white))
 
     def save(self, path: Path) -> None:
@@ -77,7 +82,8 @@ class ObservationStatistics:
         names, widths = zip(*self.parts, strict=True)
         arrays: dict[str, Any] = {name: np.asarray(getattr(self, name), np.float32) for name in ARRAYS}
         arrays |= {'version': VERSION, 'names': names, 'widths': widths, 'made': json.dumps(self.made)}
-        np.savez_compressed(path, **arrays)
+        with path.open('wb') as file:  # the very name that was asked for
+            np.savez_compressed(file, **arrays)
 
 
 def load_statistics(contract: Contract) -> ObservationStatistics | None:
@@ -123,23 +129,20 @@ def fit(
     Raises:
         ValueError: there are too few episodes for the wanted rate of false alarms.
     """
-    low, high = np.quantile(samples, (TAIL, 1 - TAIL), axis=0)
-    mean = samples.mean(axis=0, dtype=float)
+    mean, spread = samples.mean(axis=0, dtype=float), np.maximum(samples.std(axis=0, dtype=float), FLOOR)
+    root = whitening((samples - mean) / spread)
     statistics = ObservationStatistics(
-        tuple(parts), samples.min(axis=0), samples.max(axis=0), low, high, mean, whitening(samples, mean), np.zeros(2), made
+        tuple(parts), samples.min(axis=0), samples.max(axis=0), mean, spread, root, np.zeros(2), made
     )
     worst = [persistent(scores).max(axis=0) for scores in statistics.scores(calibration)]
-    thresholds = np.array([conformal_threshold(scores, ALPHA / len(worst)) for scores in worst])
+    thresholds = np.array([max(1.0, conformal_threshold(scores, ALPHA / len(worst))) for scores in worst])
     return replace(statistics, thresholds=thresholds)
 
 
-def whitening(samples: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Return W (d, d), lower triangular, with W C W' = I for the shrunk covariance C of samples (k, d)."""
-    spread = np.maximum(samples.std(axis=0, dtype=float), FLOOR)
-    standard = (samples - mean) / spread
-    correlation = standard.T @ standard / len(samples)
-    shrunk = (1 - SHRINKAGE) * correlation + SHRINKAGE * np.eye(mean.size)
-    return np.linalg.inv(np.linalg.cholesky(shrunk)) / spread
+def whitening(standard: np.ndarray) -> np.ndarray:
+    """Return W (d, d), lower triangular, with W C W' = I for the shrunk correlation C of standardised samples (k, d)."""
+    correlation = standard.T @ standard / len(standard)
+    return np.linalg.inv(np.linalg.cholesky((1 - SHRINKAGE) * correlation + SHRINKAGE * np.eye(len(correlation))))
 
 
 def conformal_threshold(worst: np.ndarray, alpha: float) -> float:
@@ -175,7 +178,12 @@ def _from_arrays(data: Mapping[str, np.ndarray]) -> ObservationStatistics:
         shape = {'whitening': (d, d), 'thresholds': (2,)}.get(name, (d,))
         if values.shape != shape or not np.isfinite(values).all():
             raise ValueError(f'{name} is not finite or has the shape {values.shape}, expected is {shape}')
-    return ObservationStatistics(parts, **arrays, made=json.loads(str(data['made'])))
+    if not (arrays['spread'] > 0).all():
+        raise ValueError('spread is not above 0')
+    made = json.loads(str(data['made']))
+    if missing := [key for key in MADE if key not in made]:
+        raise ValueError(f'made lacks {", ".join(missing)}')
+    return ObservationStatistics(parts, **arrays, made=made)
 
 
 def _difference(there: Sequence[tuple[str, int]], wanted: Sequence[tuple[str, int]]) -> str:

@@ -15,6 +15,7 @@ from sim2real_ros.contract import Contract, load_contract
 from sim2real_ros.contract.schema import Phase, VelocityCommand
 from sim2real_ros.observation import ObservationBuilder
 from sim2real_ros.policy import PolicyRunner
+from sim2real_ros.policy.statistics import load_statistics
 from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.safety.adoption import adopt
 
@@ -58,11 +59,20 @@ def _head(contract: Contract, runner: PolicyRunner) -> Table:
         'phase': 'none' if file.phase is None else _phase(file.phase),
         'trained latency': 'not stated' if file.latency is None else f'{file.latency.trained_ms} ms',
         'golden vectors': 'none' if file.golden is None else f'{file.golden}, reproduced',
+        'novelty': _novelty(contract),
         'provenance': ', '.join(f'{k}: {v}' for k, v in file.provenance.model_dump().items() if v),
     }
     for key, value in rows.items():
         table.add_row(key, value)
     return table
+
+
+def _novelty(contract: Contract) -> str:
+    statistics = load_statistics(contract)
+    if statistics is None:
+        return 'not watched'
+    made = statistics.made
+    return f'{contract.file.novelty}, {made["fit"]} + {made["calibration"]} simulated episodes, {made["date"]}'
 
 
 def _table(title: str, columns: tuple[str, ...]) -> Table:
