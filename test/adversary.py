@@ -271,11 +271,11 @@ def search(
 ) -> Outcome:
     """Search start pose and switching times of a telegraph that drive a joint farthest past its limit.
 
-    A (4, 8) evolution: of each generation's children and their parents the four best go on, each child one of them with
-    noise. The score of an attack is the overshoot of its worst joint, negative inside the range, so that there is a slope
+    An evolution: the first third are drawn at random; from then on each attack is one of the four best so far with noise.
+    The score of an attack is the overshoot of its worst joint, negative inside the range, so that there is a slope
     to climb before anything breaks.
     """
-    robot, n, switches = plant.robot, len(plant.robot.joints), 8
+    robot, n, switches = plant.robot, len(plant.robot.joints), 24
     low, high = soft_range(robot)
 
     def draw() -> Genome:
@@ -286,8 +286,9 @@ def search(
         outcome = attack(plant, make(), genome.adversary(robot), rate_hz, seconds)
         return float(outcome.overshoot_rad.max()), genome, outcome
 
-    best = sorted((score(draw()) for _ in range(min(8, evaluations))), key=lambda one: -one[0])[:4]
-    for k in range(8, evaluations):
+    drawn = max(1, evaluations // 3)
+    best = sorted((score(draw()) for _ in range(drawn)), key=lambda one: -one[0])[:4]
+    for k in range(drawn, evaluations):
         best = sorted([*best, score(best[k % len(best)][1].child(rng))], key=lambda one: -one[0])[:4]
     return best[0][2]
 
@@ -327,7 +328,7 @@ def worst(
     for seed in seeds:
         rng, plant = np.random.default_rng(seed), Plant(robot, condition, seed=seed)
         if adversary == 'searched':
-            seconds = 0.4 * horizon(robot)
+            seconds = 0.8 * horizon(robot)
             outcomes.append(search(plant, lambda: make(robot, condition), condition.rate_hz, seconds, evaluations, rng))
             continue
         plant.reset(start_pose(robot, rng))
