@@ -16,6 +16,7 @@ COMMANDS = {
     'show': 'what the stack understood of a policy',
     'evaluate': 'how well a policy follows commands and survives randomised robots',
     'trips': 'what happened around each stop of the safety node',
+    'novelty': 'write the statistics by which the stack notices that a policy sees something new',
     'train': 'train a shipped policy again',
     'schema': 'print the JSON schema of the contract',
 }
