@@ -68,8 +68,8 @@ SHIFTS = {
     'IMU bias 0.2 rad': Shift(0.3, lambda s: replace(s, base_quat_xyzw=multiply_xyzw(s.base_quat_xyzw, PITCHED_XYZW))),
     'encoder offset 0.2 rad, one thigh': Shift(0.0, lambda s: replace(s, joint_pos=s.joint_pos + ONE_THIGH)),
     '+5 kg': Shift(0.0, ranges=Ranges(base_mass=(5.0, 5.0))),
-    'friction 0.1': Shift(0.0, ranges=Ranges(friction=(0.1, 0.1))),
-    '40 ms extra delay': Shift(0.0, ranges=Ranges(action_delay_s=(0.04, 0.06))),
+    'friction 0.1': Shift(0.3, ranges=Ranges(friction=(0.1, 0.1))),
+    '40 ms extra delay': Shift(0.4, ranges=Ranges(action_delay_s=(0.04, 0.06))),
 }
 
 
