@@ -50,7 +50,8 @@ def main(arguments: argparse.Namespace) -> int:
     made = statistics.made
     print(
         f'wrote {path}: {made["fit"]} episodes for the ranges, {made["calibration"]} for the thresholds '
-        f'(reach {reach:.2f}, distance {distance:.2f}); {made["left_out"]} in which the robot leaned beyond {LEAN:g} rad were left out'
+        f'(reach {reach:.2f}, distance {distance:.2f}); {made["left_out"]} left out, '
+        f'in which the robot leaned beyond {LEAN:g} rad'
     )
     if contract.file.novelty != path.name:
         print(f'to use it, add this line to {contract.source}:  novelty: {path.name}')
