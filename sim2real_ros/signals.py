@@ -55,9 +55,29 @@ class Gains:
 
 
 @dataclass(frozen=True, slots=True)
+class Impedance:
+    """Targets and the gains that they are followed with: what every mode of the safety filter asks of the joints."""
+
+    targets: JointTargets
+    gains: Gains
+
+
+@dataclass(frozen=True, slots=True)
 class SafeTorque:
     """A torque that passed the safety filter; the only thing that drivers take and that only `safety/filter.py` makes."""
 
     stamp: float  # s, stamp of the state that it answers
     torque: np.ndarray  # (n,) N m, robot joint order
     limited: np.ndarray  # (n,) bit mask of `safety.limits.Limit`: what altered the torque
+
+
+@dataclass(frozen=True, slots=True)
+class SafeImpedance:
+    """The same for drives with a PD law of their own: at the state that it answers the drive comes to the safe torque.
+
+    It expires: a drive that has had no newer one for `expires_s` has to damp its joints by itself.
+    """
+
+    stamp: float  # s, stamp of the state that it answers
+    impedance: Impedance  # (n,) robot joint order
+    expires_s: float

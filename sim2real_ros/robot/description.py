@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from sim2real_ros.errors import DocumentError, NotFoundError
-from sim2real_ros.robot.schema import SensorsSection, TiltSection
+from sim2real_ros.robot.schema import MonitorsSection, SensorsSection, TiltSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,11 @@ class Safety:
     torque_rate: np.ndarray  # N m/s
     stall_torque: np.ndarray  # N m
     no_load_speed: np.ndarray  # rad/s
+    power_limit_w: float | None
+    continuous_torque: np.ndarray | None  # N m
+    peak_torque_s: float
+    command_delay_s: float
+    barrier: str  # auto | coupled | per_joint
     tilt: TiltSection
 
 
@@ -72,6 +77,7 @@ class Robot:
     sensors: SensorsSection
     imu_mounting_xyzw: np.ndarray  # (4,) rotation from the IMU's frame to the base frame
     safety: Safety
+    monitors: MonitorsSection
     simulation: Simulation | None  # None: the robot file says nothing of it
 
     def pose(self, name: str) -> np.ndarray:

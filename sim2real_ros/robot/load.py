@@ -51,7 +51,8 @@ def load_robot(robot: str | Path) -> Robot:
         damping=table(document.damping, 'damping'),
         sensors=document.sensors,
         imu_mounting_xyzw=_mounting(urdf, document.sensors.imu_frame, faults),
-        safety=_safety(document.safety, table),
+        safety=_safety(document.safety, limits, joints, table, faults),
+        monitors=document.monitors,
         simulation=None if document.simulation is None else _simulation(document.simulation, table),
     )
     if faults:
@@ -123,10 +124,27 @@ def _pose_move(section: PoseMoveSection, table: Table) -> PoseSettings:
     return PoseSettings(section.duration_s, stiffness, damping)
 
 
-def _safety(section: SafetySection, table: Table) -> Safety:
+def _safety(
+    section: SafetySection, limits: JointLimits, joints: tuple[str, ...], table: Table, faults: list[str]
+) -> Safety:
     fields = ('brake_acceleration', 'torque_rate', 'stall_torque', 'no_load_speed')
     tables = {field: table(getattr(section, field), f'safety.{field}') for field in fields}
-    return Safety(position_margin=section.position_margin, tilt=section.tilt, **tables)
+    continuous = None
+    if section.continuous_torque is not None:
+        continuous = table(section.continuous_torque, 'safety.continuous_torque')
+        high = [name for name, value, peak in zip(joints, continuous, limits.effort, strict=True) if value >= peak]
+        if high:
+            faults.append(f'safety.continuous_torque: must be below the effort limit: {", ".join(high)}')
+    return Safety(
+        position_margin=section.position_margin,
+        power_limit_w=section.power_limit_w,
+        continuous_torque=continuous,
+        peak_torque_s=section.peak_torque_s,
+        command_delay_s=section.command_delay_s,
+        barrier=section.barrier,
+        tilt=section.tilt,
+        **tables,
+    )
 
 
 def _simulation(section: SimulationSection, table: Table) -> Simulation:

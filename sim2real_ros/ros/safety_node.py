@@ -26,7 +26,7 @@ from sim2real_ros.ros.parameters import command_joints, declare
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety import Mode, SafetyFilter
-from sim2real_ros.safety.checks import Fault
+from sim2real_ros.safety.findings import Fault
 from sim2real_ros.safety.limits import Limit
 from sim2real_ros.safety.modes import Event
 

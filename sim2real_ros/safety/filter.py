@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`SafetyFilter`: the only way from targets to a torque, and the only maker of `SafeTorque`.
+"""`SafetyFilter`: the only way from targets to a torque, and the only maker of `SafeTorque` and `SafeImpedance`.
 
-One `step` per joint state: check the sensors, compute the torque of the mode, blend, limit, send. Nothing of it knows
-ROS, the policy file or the clock of the machine: time is the stamp of the states.
+One `step` per joint state: admit the state, ask the mode for an impedance, turn it into torque, limit it, watch, record,
+send. Nothing of it knows ROS, the policy file or the clock of the machine: time is the stamp of the states.
 """
 
 from __future__ import annotations
@@ -15,47 +15,71 @@ from sim2real_ros.action.pd import pd_torque
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import DocumentError
 from sim2real_ros.robot import Robot
-from sim2real_ros.safety.adoption import Adopted, adopt
-from sim2real_ros.safety.checks import Fault, StateChecks
-from sim2real_ros.safety.entry import lean_refusals, pose_refusals
-from sim2real_ros.safety.limits import TorqueLimiter
+from sim2real_ros.safety import entry
+from sim2real_ros.safety.adoption import adopt
+from sim2real_ros.safety.certificate import Certificate, certify, gain_faults
+from sim2real_ros.safety.checks import StateChecks
+from sim2real_ros.safety.conduct import ConductMonitor
+from sim2real_ros.safety.dynamics import coupling
+from sim2real_ros.safety.findings import Fault
+from sim2real_ros.safety.limits import Limit, TorqueLimiter
 from sim2real_ros.safety.modes import OPERATOR, TRANSITIONS, Event, Mode, possible
-from sim2real_ros.safety.pose import PoseMove
-from sim2real_ros.signals import Gains, JointTargets, RobotState, SafeTorque
-from sim2real_ros.timing import tick_due
+from sim2real_ros.safety.policy_link import PolicyLink
+from sim2real_ros.safety.recorder import FlightRecorder
+from sim2real_ros.safety.reference import Reference
+from sim2real_ros.safety.stream import StreamMonitor
+from sim2real_ros.signals import Gains, Impedance, JointTargets, RobotState, SafeImpedance, SafeTorque
 
-POLICY_TIMEOUT_PERIODS = 2.5  # newest targets older than this: damping, well within 3 policy periods
-FUTURE_S = 0.1  # targets may answer a state that this filter has not seen yet, but not a later one
 REST_SPEED = 0.2  # rad/s
-BLEND_S = 0.3  # from holding the pose to following the policy
+LONGEST_DT_S = 0.02  # what the torque may change by grows no further than this
+OVERRUNS = 3  # ticks in a row that take longer than a period
+EXPIRY_PERIODS, EXPIRY_S = 3, 0.01  # of a command to a drive, the longer of both
 
 
 class SafetyFilter:
-    """State machine, checks and limits of one robot. Arrays are (n,) in robot joint order.
+    """State machine, monitors and limits of one robot. Arrays are (n,) in robot joint order.
 
     Attributes:
         mode: what the motors do now.
         fault: why it stopped, while in the mode `fault`.
-        last_change: why the mode before this one was left: fault, time-out or operator; for diagnostics.
+        last_change: why the mode before this one was left: fault, withdrawal or operator; for diagnostics.
+        obstacles: reasons from outside why the robot may not be armed, by name.
+        certificate: what its joints can brake.
+        coupled: whether the barrier knows the mass matrix.
     """
 
-    def __init__(self, robot: Robot) -> None:
-        self.robot = robot
-        self.mode = Mode.OFF
+    def __init__(self, robot: Robot, *, certificate: Certificate | None = None, recorder: FlightRecorder | None = None) -> None:
+        """Prepare the filter of a robot.
+
+        Args:
+            robot: gives limits, gains and thresholds.
+            certificate: of the robot, where it is known already.
+            recorder: keeps what happened around every trip.
+
+        Raises:
+            DocumentError: the robot's own gains cannot be held at its rate; all are listed.
+            DependencyError: the robot file asks for the coupled barrier and MuJoCo is not installed.
+        """
+        self.robot, self.mode, self.last_change = robot, Mode.OFF, ''
         self.fault: Fault | None = None
-        self.last_change = ''
-        self._checks = StateChecks(robot)
-        self._limiter = TorqueLimiter(robot)
+        self.certificate = certificate or certify(robot)
+        hold, damp = Gains(robot.pose_move.stiffness, robot.pose_move.damping), Gains(0 * robot.damping, robot.damping)
+        faults = gain_faults(robot, hold, self.certificate, 'pose_move') + gain_faults(robot, damp, self.certificate, '')
+        if faults:
+            raise DocumentError(str(robot.path), faults)
+        dynamics = coupling(robot)
+        self.coupled = dynamics is not None
+        self._limiter = TorqueLimiter(robot, certificate=self.certificate, dynamics=dynamics)
+        self._checks, self._stream, self._conduct = StateChecks(robot), StreamMonitor(robot), ConductMonitor(robot)
+        self._link, self._reference, self._recorder = PolicyLink(), Reference(robot), recorder
         self._still, self._ones = np.zeros(len(robot.joints)), np.ones(len(robot.joints))
-        self._goal = robot.pose('stand')
-        self._pose_gains = Gains(robot.pose_move.stiffness, robot.pose_move.damping)
-        self._policy: Adopted | None = None
-        self._targets: JointTargets | None = None
-        self._next_targets: JointTargets | None = None
-        self._move: PoseMove | None = None
         self._state: RobotState | None = None
-        self._active_since = math.inf
         self._first = True  # the next state is the first that is commanded on
+        self._red, self._red_why = -math.inf, ''  # stamp of the last state that showed anything, and what
+        self._operator_stamp = -math.inf
+        self._overruns = 0
+        self._answer: tuple[Impedance, np.ndarray] | None = None  # what was asked in the last step, and its torque
+        self.obstacles: dict[str, str] = {}
 
     # --- the policy
 
@@ -64,58 +88,44 @@ class SafetyFilter:
 
         Raises:
             JointError: it drives joints that the robot lacks.
-            DocumentError: its default pose is outside the robot's limits, or it is meant for another robot, or another
-                policy is being followed now.
+            DocumentError: its default pose is outside the robot's limits, its gains cannot be held at the robot's rate, it
+                is meant for another robot, or another policy is being followed now.
         """
-        if self._policy is not None and contract.id == self._policy.contract.id:
+        adopted = self._link.adopted
+        if adopted is not None and contract.id == adopted.contract.id:
             return
         adopted = adopt(self.robot, contract)
+        faults = gain_faults(self.robot, adopted.gains, self.certificate, 'gains')
         if self.mode is Mode.ACTIVE:
-            raise DocumentError(contract.source, ['another policy is active; leave the mode active before changing it'])
-        self._policy, self._goal = adopted, adopted.goal
-        self._targets = self._next_targets = None
+            faults.append('another policy is active; leave the mode active before changing it')
+        if faults:
+            raise DocumentError(contract.source, faults)
+        self._link.accept(adopted)
+        self._reference.goal = adopted.goal
+        if self._recorder is not None:
+            self._recorder.policy(contract.file.name, contract.id)
         if self.mode is Mode.POSE and self._state is not None:
-            self._begin_pose(self._state)
+            self._reference.enter(Mode.POSE, self._state, self._limiter.torque)
 
     @property
     def contract(self) -> Contract | None:
         """The accepted contract."""
-        return self._policy.contract if self._policy is not None else None
+        return self._link.adopted.contract if self._link.adopted is not None else None
 
     def set_targets(self, contract_id: str, targets: JointTargets) -> None:
-        """Take the newest targets; they count from the next joint state on.
+        """Take the newest targets, (k,) in the contract's joint order; they count from the next joint state on.
 
         Targets of a contract that was not accepted, or older than the newest, are ignored.
-
-        Args:
-            contract_id: contract that the targets belong to.
-            targets: (k,) in the contract's joint order.
         """
-        policy = self._policy
-        if policy is None or contract_id != policy.contract.id:
-            return
-        newest = self._next_targets or self._targets
-        if newest is not None and targets.stamp <= newest.stamp:
-            return
-        if self._state is None or targets.stamp - self._state.stamp > FUTURE_S:
-            return
-        spread = policy.spread(targets)
-        if spread is not None:
-            self._next_targets = spread
-        elif self.mode is Mode.ACTIVE:
-            name = policy.contract.file.name
-            self.trip(Fault('bad_target', f'targets of policy {name} are not finite or of a wrong length'))
+        fault = self._link.offer(contract_id, targets, self._state.stamp if self._state is not None else None)
+        if fault is not None and self.mode is Mode.ACTIVE:
+            self.trip(fault)
 
     def awaits_targets(self, stamp: float) -> bool:
-        """Return whether a policy that has kept pace has still to answer a tick from before a stamp; lockstep waits then."""
-        newest, previous = self._next_targets or self._targets, self._state
-        if self.mode is not Mode.ACTIVE or self._policy is None or newest is None or previous is None:
-            return False
-        period = self._policy.contract.period_s
-        behind = newest.stamp < previous.stamp and tick_due(previous.stamp, newest.stamp, period)
-        return behind and stamp - newest.stamp < 2 * period
+        """Return whether the policy has still to answer a tick from before a stamp; lockstep waits then."""
+        return self.mode is Mode.ACTIVE and self._state is not None and self._link.behind(stamp, self._state.stamp)
 
-    # --- the operator
+    # --- the operator and the node
 
     def request(self, event: Event) -> str | None:
         """Ask for a mode change.
@@ -127,55 +137,92 @@ class SafetyFilter:
         if goal is None or event not in OPERATOR:
             return f'{event.value} is not possible in the mode {self.mode.value}; possible: {", ".join(possible(self.mode))}'
         if event is Event.ESTOP:
-            self.trip(Fault('estop', 'emergency stop requested'))
+            self.trip(Fault('estop', 'emergency stop requested'), Event.ESTOP)
             return None
         refusal = self._refusal(goal)
         if refusal is None:
             self._enter(goal, f'operator: {event.value}')
         return refusal
 
-    def trip(self, fault: Fault) -> None:
+    def trip(self, fault: Fault, event: Event = Event.FAULT) -> None:
         """Latch a fault. The first one stays; without power on the motors there is nothing to stop."""
-        if self.fault is None and (self.mode is not Mode.OFF or fault.name == 'estop'):
-            self.fault = fault
-            self._enter(Mode.FAULT, f'{fault.name}: {fault.message}')
+        goal = TRANSITIONS.get((self.mode, event))
+        if goal is None or self.fault is not None:
+            return
+        self.fault = fault
+        self._note_trip(fault)
+        self._enter(goal, f'{fault.name}: {fault.message}', abrupt=fault.abrupt)
+
+    def withdraw(self, reason: Fault) -> None:
+        """Leave what the robot was doing for damping; not latched."""
+        goal = TRANSITIONS.get((self.mode, Event.WITHDRAW))
+        if goal is not None:
+            self._note_trip(reason)
+            self._enter(goal, f'{reason.name}: {reason.message}')
+
+    def operator_alive(self) -> None:
+        """Take note of the operator's heartbeat."""
+        if self._state is not None:
+            self._operator_stamp = self._state.stamp
+
+    def took(self, seconds: float) -> None:
+        """Take note of how long a tick took; several in a row above the period end the motion."""
+        self._overruns = self._overruns + 1 if seconds * self.robot.sensors.rate_hz > 1 else 0
+        if self._overruns >= OVERRUNS:
+            self.withdraw(Fault('loop_overrun', f'{OVERRUNS} ticks in a row took longer than a period'))
+
+    @property
+    def warnings(self) -> dict[str, str]:
+        """What is odd but no fault, by name."""
+        conduct = self._conduct.warnings if self.mode is Mode.ACTIVE else {}
+        return {**self._stream.warnings, **self._checks.warnings, **conduct, **self.obstacles}
 
     # --- the loop
 
-    def step(self, state: RobotState) -> SafeTorque | None:
+    def step(self, state: RobotState, arrival: float | None = None) -> SafeTorque | None:
         """Compute the torque that answers a joint state.
 
         Args:
             state: complete, joints in robot order.
+            arrival: s on the machine's steady clock; None when stamps are simulated time.
 
         Returns:
-            The torque, or None when nothing may be commanded: in the mode `off`, and for a state that was seen before.
+            The torque to send; None in the mode `off` and for a state that is not newer than the last.
         """
-        previous = self._state
-        dt = state.stamp - previous.stamp if previous is not None else 0.0
-        if previous is not None and dt == 0:
+        usable, fault = self._stream.see(state.stamp, arrival)
+        if not usable:
+            if fault is not None:
+                self.trip(fault)
             return None
-        self._state = state
-        if dt < 0:  # the clock started afresh: targets of before it would look new for ever
-            self._targets = self._next_targets = None
-        if self._next_targets is not None and self._next_targets.stamp < state.stamp:
-            self._targets, self._next_targets = self._next_targets, None
+        previous, self._state = self._state, state
+        dt = max(state.stamp - previous.stamp, 0.0) if previous is not None else 0.0
+        if previous is not None and state.stamp < previous.stamp:
+            self._link.forget()
+        fresh = self._link.advance(state.stamp)
         if self.mode is Mode.OFF:
             return None
-        fault = self._checks.check(state, 0.0 if self._first else dt)  # how old states were in `off` is no fault
+        state, found = self._checks.check(state, 0.0 if self._first else dt)  # how old states were in `off` is no fault
         self._first = False
-        if fault is not None:
-            self.trip(fault)
-        self._check_policy(state)
-        if fault is not None and not self._checks.joints_finite(state):  # no limit can be computed: damp what can be damped
-            self._limiter.reset()
-            return last_resort(self.robot, state.stamp, state.joint_vel)
-        wanted = self._torque(state)
-        torque, limited = self._limiter.apply(wanted, state.joint_pos, state.joint_vel, min(max(dt, 0.0), 0.02))
-        if not math.isfinite(self._ones @ torque):
-            self.trip(Fault('non_finite_torque', f'the torque of the mode {self.mode.value} is not finite'))
-            return self.rest()
-        return SafeTorque(state.stamp, torque, limited)
+        self._judge(state.stamp, fault or found)
+        if found is not None and not self._checks.joints_finite(state):  # no limit can be computed: damp what can be damped
+            return self._blind(state)
+        if self.mode is Mode.ACTIVE:
+            self._watch_policy(state.stamp, fresh)
+        return self._command(state, min(dt, LONGEST_DT_S))
+
+    def impedance(self, safe: SafeTorque) -> SafeImpedance:
+        """Return the last torque as a command to drives with a PD law of their own.
+
+        Targets and gains stay as they were asked for; the feed-forward takes up the difference between what the drive
+        would come to at this state and the safe torque. Where no torque could be computed the drive damps by itself.
+        """
+        expires_s = max(EXPIRY_PERIODS / self.robot.sensors.rate_hz, EXPIRY_S)
+        if self._answer is None:
+            return SafeImpedance(safe.stamp, self._reference.damping(), expires_s)
+        asked, wanted = self._answer
+        t = asked.targets
+        shifted = JointTargets(t.stamp, t.position, t.velocity, t.effort + (safe.torque - wanted))
+        return SafeImpedance(safe.stamp, Impedance(shifted, asked.gains), expires_s)
 
     @property
     def at_rest(self) -> bool:
@@ -187,31 +234,61 @@ class SafetyFilter:
         if self.mode is Mode.OFF or self._state is None:
             return None
         self._limiter.reset()
+        self._answer = None
         return SafeTorque(self._state.stamp, self._still, self._still.astype(np.uint8))
 
-    def _torque(self, state: RobotState) -> np.ndarray:
-        q, v = state.joint_pos, state.joint_vel
-        if self.mode in (Mode.DAMPING, Mode.FAULT) or self._move is None:
-            return -self.robot.damping * v
-        since = state.stamp - self._active_since
-        if self.mode is Mode.ACTIVE and self._policy is not None and self._targets is not None:
-            followed = pd_torque(self._targets, self._policy.gains, q, v)
-            if since >= BLEND_S:
-                return followed
-            s = max(since, 0.0) / BLEND_S
-            share = s * s * (3 - 2 * s)
-            return share * followed + (1 - share) * pd_torque(self._move.targets(state.stamp), self._pose_gains, q, v)
-        return pd_torque(self._move.targets(state.stamp), self._pose_gains, q, v)
+    def _judge(self, stamp: float, fault: Fault | None) -> None:
+        """Trip on a fault, and remember when anything was last wrong."""
+        if fault is not None:
+            self._red, self._red_why = stamp, fault.message
+            self.trip(fault)
+        elif not self._checks.green or self.obstacles or stamp < self._red:
+            self._red, self._red_why = stamp, '; '.join(self.warnings.values()) or 'a sensor is at the edge of its range'
 
-    def _check_policy(self, state: RobotState) -> None:
-        if self.mode is Mode.ACTIVE and not self._policy_age(state) <= self._policy_timeout():
-            self._enter(Mode.DAMPING, f'policy_timeout: no targets for {1e3 * self._policy_age(state):.0f} ms')
+    def _watch_policy(self, stamp: float, fresh: bool) -> None:
+        timeout, targets, adopted = self.robot.monitors.operator_timeout_s, self._link.targets, self._link.adopted
+        if self._link.silent(stamp):
+            age = f'{1e3 * self._link.age(stamp):.0f} ms' if targets is not None else 'ever'
+            self.withdraw(Fault('policy_timeout', f'no targets for {age}'))
+        elif timeout is not None and stamp - self._operator_stamp > timeout:
+            self.withdraw(Fault('operator_timeout', f'no heartbeat of the operator for {timeout:g} s'))
+        elif fresh and targets is not None and adopted is not None:
+            reason = self._conduct.see_targets(targets, adopted.gains)
+            if reason is not None:
+                self.withdraw(reason)
 
-    def _policy_timeout(self) -> float:
-        return POLICY_TIMEOUT_PERIODS * self._policy.contract.period_s if self._policy is not None else 0.0
+    def _command(self, state: RobotState, dt: float) -> SafeTorque:
+        q, v, mode = state.joint_pos, state.joint_vel, self.mode
+        asked = self._reference.impedance(mode, state.stamp, self._link.followed())
+        wanted = pd_torque(asked.targets, asked.gains, q, v)
+        if not math.isfinite(self._ones @ wanted):
+            self.trip(Fault('non_finite_torque', f'the torque of the mode {mode.value} is not finite'))
+            return self._blind(state)
+        torque, limited = self._limiter.apply(wanted, q, v, dt)
+        if not math.isfinite(self._ones @ torque):
+            self.trip(Fault('non_finite_torque', 'a limit gave a torque that is not finite'))
+            return self._blind(state)
+        if self._reference.blending:
+            limited |= np.uint8(Limit.BLEND)
+        elif mode is Mode.ACTIVE:
+            reason = self._conduct.see_torque(int(np.count_nonzero(limited)), dt)
+            if reason is not None:
+                self.withdraw(reason)
+        self._answer = asked, wanted
+        if self._recorder is not None:
+            self._recorder.write(mode, state, asked.targets, wanted, *self._limiter.stages, limited)
+        return SafeTorque(state.stamp, torque, limited)
 
-    def _policy_age(self, state: RobotState) -> float:
-        return state.stamp - self._targets.stamp if self._targets is not None else math.inf
+    def _blind(self, state: RobotState) -> SafeTorque:
+        """Answer a state on which no limit can be computed."""
+        self._limiter.reset()
+        self._answer = None
+        safe = last_resort(self.robot, state.stamp, state.joint_vel)
+        if self._recorder is not None:
+            self._recorder.write(self.mode, state, None, None, None, None, None, safe.torque, 0)
+        return safe
+
+    # --- modes
 
     def _refusal(self, goal: Mode) -> str | None:
         """Return why a mode cannot be entered now, or None."""
@@ -220,40 +297,64 @@ class SafetyFilter:
             return 'no complete sensor sample has arrived yet (joint_states, and imu/data for a floating base)'
         if not self._checks.finite(state):
             return 'the last sensor sample is not finite'
-        if self.mode is Mode.FAULT and (cause := self._checks.cause(state)) is not None:
-            return f'the cause is still there: {cause.message}'
-        reasons = lean_refusals(self.robot, state) if goal in (Mode.POSE, Mode.ACTIVE) else []
+        if self.obstacles and self.mode in (Mode.OFF, Mode.FAULT, Mode.DAMPING):
+            return '; '.join(self.obstacles.values())
+        reasons = self._green_refusals(state.stamp) if goal is Mode.ACTIVE or self.mode in (Mode.FAULT, Mode.DAMPING) else []
+        if (self.mode, goal) == (Mode.DAMPING, Mode.DAMPING):
+            return None
+        if goal is Mode.ACTIVE or (self.mode, goal) == (Mode.DAMPING, Mode.POSE):
+            reasons += entry.rest_refusals(self.robot, state)
         if goal is Mode.ACTIVE:
-            reasons += self._policy_refusals(state) + pose_refusals(self.robot, state, self._goal)
+            reasons += self._policy_refusals(state)
         return '; '.join(reasons) or None
 
+    def _green_refusals(self, stamp: float) -> list[str]:
+        if stamp == self._red and self.mode is Mode.FAULT:
+            return [f'the cause is still there: {self._red_why}']
+        left = entry.GREEN_S - (stamp - self._red)
+        return [f'wait {left:.1f} s more: {self._red_why}'] if left > 1e-9 else []
+
     def _policy_refusals(self, state: RobotState) -> list[str]:
-        reasons = []
-        if self._policy is None:
-            reasons.append('no policy has announced its contract')
-        elif self._policy_age(state) > self._policy_timeout():
-            reasons.append(f'policy {self._policy.contract.file.name} sends no targets (is policy_node active?)')
-        if self._move is None or not self._move.done(state.stamp):
+        link, reasons = self._link, []
+        if not self._reference.arrived(state.stamp):
             reasons.append('the move into the default pose is not over')
+        reasons += entry.pose_refusals(self.robot, state, self._reference.goal)
+        followed, timeout = link.followed(), self.robot.monitors.operator_timeout_s
+        if timeout is not None and state.stamp - self._operator_stamp > timeout:
+            reasons.append("the operator's heartbeat is silent")
+        if link.adopted is None:
+            return [*reasons, 'no policy has announced its contract']
+        if followed is None or link.silent(state.stamp):
+            return [*reasons, f'policy {link.adopted.contract.file.name} sends no targets (is policy_node active?)']
+        if link.answers < entry.WARM_UP:
+            reasons.append(f'policy {link.adopted.contract.file.name} is warming up')
+        if not reasons:
+            following = pd_torque(followed.targets, followed.gains, state.joint_pos, state.joint_vel)
+            reasons += entry.torque_refusals(self.robot, self._limiter.torque, following)
         return reasons
 
-    def _enter(self, goal: Mode, why: str) -> None:
-        if goal not in (self.mode, Mode.ACTIVE):
+    def _enter(self, goal: Mode, why: str, *, abrupt: bool = False) -> None:
+        if goal is self.mode:
+            return
+        if goal is not Mode.ACTIVE:
             self.last_change = why
         if goal is not Mode.FAULT:
             self.fault = None
-        if self.mode in (Mode.OFF, Mode.FAULT):
-            self._checks.reset()
         if self.mode is Mode.OFF:
+            self._checks.reset()
             self._limiter.reset()
             self._first = True
-        if goal is Mode.POSE and self._state is not None:
-            self._begin_pose(self._state)
-        self._active_since = self._state.stamp if goal is Mode.ACTIVE and self._state is not None else math.inf
+            self._red = self._state.stamp if self._state is not None else -math.inf
+            self._red_why = 'the sensors have just begun to be watched'
+        if goal is Mode.ACTIVE:
+            self._conduct.reset()
+        if self._state is not None:
+            self._reference.enter(goal, self._state, self._limiter.torque, abrupt=abrupt)
         self.mode = goal
 
-    def _begin_pose(self, state: RobotState) -> None:
-        self._move = PoseMove(self.robot, state, self._limiter.torque, self._goal)
+    def _note_trip(self, fault: Fault) -> None:
+        if self._recorder is not None:
+            self._recorder.trip(fault.name, fault.message)
 
 
 def last_resort(robot: Robot, stamp: float, joint_vel: np.ndarray) -> SafeTorque:

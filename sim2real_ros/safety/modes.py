@@ -4,12 +4,16 @@
          damp            pose             activate
  off ----------> damping ------> pose ----------------> active
                    ^ ^            |  <----------------    |
-                   | |    damp    |         pose          |
+                   | |  damp,     |         pose          |
+                   | |  withdraw  |                       |
                    | +------------+                       |
                    | +------------------------------------+
-                   |      damp, policy_timeout
+                   |      damp, withdraw
      reset         |
 fault -------------+        any but off -- fault --> fault        any -- estop --> fault
+
+`withdraw` is the filter's own: the policy or its operator has fallen silent, or the policy works against its limits. The
+robot goes into damping with the reason; nothing is latched, since the robot itself is in order.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ class Event(str, Enum):
     ACTIVATE = 'activate'
     ESTOP = 'estop'
     RESET = 'reset'
-    POLICY_TIMEOUT = 'policy_timeout'
+    WITHDRAW = 'withdraw'
     FAULT = 'fault'
 
 
@@ -48,11 +52,12 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     (Mode.DAMPING, Event.FAULT): Mode.FAULT,
     (Mode.POSE, Event.ACTIVATE): Mode.ACTIVE,
     (Mode.POSE, Event.DAMP): Mode.DAMPING,
+    (Mode.POSE, Event.WITHDRAW): Mode.DAMPING,
     (Mode.POSE, Event.ESTOP): Mode.FAULT,
     (Mode.POSE, Event.FAULT): Mode.FAULT,
     (Mode.ACTIVE, Event.POSE): Mode.POSE,
     (Mode.ACTIVE, Event.DAMP): Mode.DAMPING,
-    (Mode.ACTIVE, Event.POLICY_TIMEOUT): Mode.DAMPING,
+    (Mode.ACTIVE, Event.WITHDRAW): Mode.DAMPING,
     (Mode.ACTIVE, Event.ESTOP): Mode.FAULT,
     (Mode.ACTIVE, Event.FAULT): Mode.FAULT,
     (Mode.FAULT, Event.ESTOP): Mode.FAULT,

@@ -10,7 +10,7 @@ import pytest
 from safety_rig import Rig, go2, lean, rig_in
 
 from sim2real_ros.safety import Mode, SafetyFilter, modes
-from sim2real_ros.safety.checks import Fault
+from sim2real_ros.safety.findings import Fault
 from sim2real_ros.safety.entry import POSE_ERROR, SPEED, TILT
 from sim2real_ros.safety.modes import OPERATOR, TRANSITIONS, Event, possible
 

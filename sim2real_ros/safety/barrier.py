@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Position and velocity limits as bounds on the acceleration of each joint, and the torques that obey them.
+
+A joint at distance d from its soft limit may approach it no faster than `v_cap(d) = sqrt(2 a d + (a T)^2) - a T`, the speed
+from which a brake of `a`, noticed a time T late, still stops it there. The bound on its acceleration is
+
+    ub(q, v) = gamma (min(v_cap(d), v_max) - v),    d = q_max - margin - (q + v T_p),    T_p = T_d + 1 / gamma,
+
+with T = dt + T_d and T_d the time from the stamp of a state to the torque that answers it. Looking 1 / gamma ahead takes the
+place of the term `- v v_cap'(d)` of the usual barrier condition; since v_cap is concave it is never less strict towards the
+limit. Beyond the margin v_cap turns into `gamma / 4 d`, negative, and drives the joint back. ub falls with v and rises with
+d, so the bounds of all joints can hold at once. (After Del Prete, RA-L 2018; measured figures in docs/safety.md.)
+
+Both directions are computed at once: row 0 towards the upper limit, row 1 towards the lower one with every sign turned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim2real_ros.robot import Robot
+from sim2real_ros.safety.certificate import Certificate
+from sim2real_ros.safety.dynamics import Dynamics
+
+# gamma times dt and gamma times the delay, at most: with more, the loop oscillates
+COUPLED_GAIN = (1.0, 0.35)
+PER_JOINT_GAIN = (0.2, 0.35)
+NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
+
+
+class AccelerationBounds:
+    """ub(q, v) of each joint and direction, as ub / gamma.
+
+    Attributes:
+        gamma: (n,) 1/s.
+    """
+
+    def __init__(self, robot: Robot, brake: np.ndarray, gamma: np.ndarray, batch: tuple[int, ...] = ()) -> None:
+        """Prepare.
+
+        Args:
+            robot: gives limits, margin, rate and delay.
+            brake: (n,) rad/s^2, deceleration that each joint can reach.
+            gamma: (n,) 1/s.
+            batch: shape of the batch.
+        """
+        self.gamma = gamma
+        dt, delay = 1.0 / robot.sensors.rate_hz, robot.safety.command_delay_s
+        shape = (2, *batch, len(robot.joints))
+
+        def full(values: np.ndarray) -> np.ndarray:
+            """Spread values over the batch: numpy takes twice as long where it has to broadcast."""
+            return np.ascontiguousarray(np.broadcast_to(values, shape[1:]))
+
+        lateness = brake * (dt + delay)
+        margin = robot.safety.position_margin + brake * delay**2  # what is under way still pushes for the time of the delay
+        # everything is scaled so that the distance d appears as e = 2 a d + (a T)^2
+        floor, back = lateness**2, gamma / 4 / (2 * brake)
+        zero = lateness + back * floor  # what sqrt and min below leave where d = 0
+        self._lead, self._scale = full(delay + 1.0 / gamma), full(2 * brake)
+        self._at_upper = full(2 * brake * (robot.limits.upper - margin) + floor)
+        self._at_lower = full(-2 * brake * (robot.limits.lower + margin) + floor)
+        self._floor, self._back, self._zero = (np.stack((full(part),) * 2) for part in (floor, back, zero))
+        self._fastest = np.stack((full(robot.limits.velocity + zero),) * 2)
+        self._ahead, self._e, self._room = np.empty(shape[1:]), np.empty(shape), np.empty(shape)
+
+    def __call__(self, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
+        """Return ub / gamma, the speed that is left in each direction, (2, *batch, n) rad/s; used again by the next call.
+
+        Args:
+            joint_pos: (*batch, n) rad.
+            joint_vel: (*batch, n) rad/s.
+        """
+        ahead, e, room = self._ahead, self._e, self._room
+        np.multiply(joint_vel, self._lead, out=ahead)
+        np.add(ahead, joint_pos, out=ahead)
+        np.multiply(ahead, self._scale, out=ahead)
+        np.subtract(self._at_upper, ahead, out=e[0])
+        np.add(self._at_lower, ahead, out=e[1])
+        np.maximum(e, self._floor, out=room)
+        np.sqrt(room, out=room)
+        np.minimum(e, self._floor, out=e)
+        np.multiply(e, self._back, out=e)
+        np.add(room, e, out=room)
+        np.minimum(room, self._fastest, out=room)
+        np.subtract(room, self._zero, out=room)
+        np.subtract(room[0], joint_vel, out=room[0])
+        np.add(room[1], joint_vel, out=room[1])
+        return room
+
+
+class PerJointBarrier:
+    """Each joint by itself: its inertia lies between two figures of the certificate.
+
+    A bound that still lets the joint speed up counts with the smaller inertia, one that brakes it with the larger one, so
+    that both err to the safe side. What other joints do to this one through the mechanism is not seen.
+    """
+
+    def __init__(self, robot: Robot, certificate: Certificate, batch: tuple[int, ...] = ()) -> None:
+        narrow = np.nan_to_num(certificate.inertia_low / certificate.inertia_high)
+        most = [np.maximum(wide, near * narrow) for wide, near in zip(PER_JOINT_GAIN, NARROW_GAIN, strict=True)]
+        gamma = _gamma(robot, *most)
+        self._bounds = AccelerationBounds(robot, certificate.brake, gamma, batch)
+        unknown = np.isnan(certificate.inertia_low)  # then m gamma is the damping gain, known to be stable
+        shape = (2, *batch, len(robot.joints))
+        inertia = (np.where(unknown, robot.damping / gamma, of) for of in (certificate.inertia_low, certificate.inertia_high))
+        self._push, self._brake = (np.ascontiguousarray(np.broadcast_to(gamma * m, shape)) for m in inertia)
+        self._half, self._low, self._high = np.full(shape[1:], 0.5), np.empty(shape), np.empty(shape)
+
+    def apply(self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
+        """Return the torque within the bounds, (*batch, n) N m; finite input only."""
+        room, low, high = self._bounds(joint_pos, joint_vel), self._low, self._high
+        np.multiply(room, self._push, out=low)
+        np.multiply(room, self._brake, out=high)
+        np.minimum(low, high, out=low)
+        upper, lower = low[0], np.negative(low[1], out=low[1])
+        # where the two contradict each other (far too fast between close limits) the middle of both is taken
+        middle = np.add(upper, lower, out=high[0])
+        np.multiply(middle, self._half, out=middle)
+        shaped = np.minimum(torque, np.maximum(upper, middle, out=upper))
+        return np.maximum(shaped, np.minimum(lower, middle, out=lower), out=shaped)
+
+
+class CoupledBarrier:
+    """All joints together, through mass matrix and bias torque: the torque of a joint also answers for its neighbours.
+
+    Accelerations within the bounds leave the torque as it is, bit for bit. Otherwise the joints that violate a bound are
+    held at it and only their torques change; where that takes more torque than there is, all joints brake towards the
+    bounds with one common factor, because limiting each torque by itself would turn some of them around.
+    """
+
+    def __init__(self, robot: Robot, certificate: Certificate, dynamics: Dynamics) -> None:
+        gamma = _gamma(robot, *(np.full(len(robot.joints), most) for most in COUPLED_GAIN))
+        self._bounds = AccelerationBounds(robot, certificate.brake, gamma)
+        self._dynamics, self._effort, self._reach = dynamics, robot.limits.effort, certificate.brake
+
+    def apply(self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
+        """Return the torque within the bounds, (n,) N m; finite input only."""
+        room = self._bounds(joint_pos, joint_vel)
+        upper, lower = self._bounds.gamma * room[0], -self._bounds.gamma * room[1]
+        if (crossed := lower > upper).any():
+            middle = 0.5 * (lower + upper)
+            upper, lower = np.where(crossed, middle, upper), np.where(crossed, middle, lower)
+        mass, bias = self._dynamics(joint_pos, joint_vel)
+        acceleration = np.linalg.solve(mass, torque - bias)
+        held = (acceleration > upper) | (acceleration < lower)
+        if not held.any():
+            return torque
+        acceleration = self._hold(held, acceleration, mass, torque - bias, lower, upper)
+        shaped = np.where(held, mass @ acceleration + bias, torque)
+        if (np.abs(shaped) <= self._effort).all():
+            return shaped
+        return self._scale(np.clip(np.clip(acceleration, -self._reach, self._reach), lower, upper), mass, bias)
+
+    @staticmethod
+    def _hold(
+        held: np.ndarray, acceleration: np.ndarray, mass: np.ndarray, free: np.ndarray, lower: np.ndarray, upper: np.ndarray
+    ) -> np.ndarray:
+        """Return accelerations with every violator at its bound; extends `held` by those that violate because of it."""
+        while True:
+            fixed = np.clip(acceleration, lower, upper)
+            others = np.flatnonzero(~held)
+            if not others.size:
+                return fixed
+            rest = free[others] - mass[np.ix_(others, held)] @ fixed[held]
+            moved = np.where(held, fixed, 0.0)
+            moved[others] = np.linalg.solve(mass[np.ix_(others, others)], rest)
+            new = ~held & ((moved > upper) | (moved < lower))
+            if not new.any():
+                return moved
+            held |= new
+            acceleration = np.where(held, fixed, moved)
+            acceleration[new] = moved[new]
+
+    def _scale(self, acceleration: np.ndarray, mass: np.ndarray, bias: np.ndarray) -> np.ndarray:
+        """Return `bias + s M a` with the largest s in [0, 1] that no joint's effort limit forbids."""
+        inertial = mass @ acceleration
+        with np.errstate(divide='ignore', invalid='ignore'):
+            share = np.where(inertial > 0, (self._effort - bias) / inertial, (-self._effort - bias) / inertial)
+        share = np.where(inertial == 0, np.inf, share)
+        return bias + float(np.clip(share.min(), 0.0, 1.0)) * inertial
+
+
+def _gamma(robot: Robot, per_period: np.ndarray, per_delay: np.ndarray) -> np.ndarray:
+    """Return gamma (n,) 1/s from its largest products with the control period and with the delay, (n,) each."""
+    gamma = per_period * robot.sensors.rate_hz
+    delay = robot.safety.command_delay_s
+    return np.minimum(gamma, per_delay / delay) if delay > 0 else gamma
