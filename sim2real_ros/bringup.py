@@ -20,6 +20,7 @@ class Options:
     headless: bool = field(default=True, metadata={'help': 'no viewer'})
     lockstep: bool = field(default=False, metadata={'help': 'the simulator waits for every answer'})
     real_time_factor: float = field(default=1.0, metadata={'help': 'simulated s per real s; 0: as fast as possible'})
+    output: str = field(default='torque', metadata={'help': 'what the driver takes: torque or impedance'})
     trace_file: str = field(default='', metadata={'help': 'npz file for what really happened in the simulator'})
 
 
@@ -72,6 +73,7 @@ def simulation(options: Options) -> list[Process]:
             'lockstep': options.lockstep,
             'real_time_factor': options.real_time_factor,
             'trace_file': options.trace_file,
+            'output': options.output,
         },
     )
     return [*control(options), driver]
@@ -85,7 +87,7 @@ def control(options: Options) -> list[Process]:
         {'lockstep': options.lockstep},
     )
     return [
-        Process('watchdog_node', {**robot, **clock}),
-        Process('safety_node', {**robot, **clock, **lockstep}),
+        Process('watchdog_node', {**robot, **clock, 'output': options.output}),
+        Process('safety_node', {**robot, **clock, **lockstep, 'output': options.output}),
         Process('policy_node', {**robot, **lockstep, 'policy': options.policy, 'autostart': options.autostart}),
     ]

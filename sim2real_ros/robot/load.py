@@ -124,9 +124,7 @@ def _pose_move(section: PoseMoveSection, table: Table) -> PoseSettings:
     return PoseSettings(section.duration_s, stiffness, damping)
 
 
-def _safety(
-    section: SafetySection, limits: JointLimits, joints: tuple[str, ...], table: Table, faults: list[str]
-) -> Safety:
+def _safety(section: SafetySection, limits: JointLimits, joints: tuple[str, ...], table: Table, faults: list[str]) -> Safety:
     fields = ('brake_acceleration', 'torque_rate', 'stall_torque', 'no_load_speed')
     tables = {field: table(getattr(section, field), f'safety.{field}') for field in fields}
     continuous = None

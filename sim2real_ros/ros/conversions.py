@@ -10,6 +10,7 @@ import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import Twist
 from nav_msgs.msg import Odometry
+from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray
 
@@ -17,7 +18,7 @@ from sim2real_ros.errors import JointError
 from sim2real_ros.joints import JointMap
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros.raw import array_message
-from sim2real_ros.signals import ImuSample, JointTargets, SafeTorque
+from sim2real_ros.signals import Gains, Impedance, ImuSample, JointTargets, SafeImpedance, SafeTorque
 
 MAX_STAMP_DIGITS = 19  # of ns, 292 years
 WATCHDOG = 'watchdog'  # label of the commands that the watchdog sends
@@ -105,6 +106,59 @@ class CommandWriter:
     def write(self, torque: SafeTorque, stamp_ns: int, mode: str) -> bytes:
         """Return the command message of a torque in robot order."""
         return array_message(f'{self._who}:{stamp_ns}:{mode}', self._map(torque.torque))
+
+
+class ImpedanceWriter:
+    """Writes commands for drives with a PD law of their own, labelled as `CommandWriter` does.
+
+    The 5 n + 1 numbers are positions, velocities, stiffness, damping and feed-forward torque, each in command order, and
+    the time in s after which the command is void and the drive has to damp by itself.
+    """
+
+    def __init__(self, robot: Robot, command_joints: tuple[str, ...], who: str) -> None:
+        """Raises JointError when the command order is not exactly the robot's joints."""
+        self._map = JointMap(robot.joints, command_joints, source=f'robot {robot.name}', target='command_joints', exact=True)
+        self._who = who
+
+    def write(self, command: SafeImpedance, stamp_ns: int, mode: str) -> bytes:
+        """Return the command message of an impedance in robot order."""
+        targets, gains = command.impedance.targets, command.impedance.gains
+        rows = np.stack((targets.position, targets.velocity, gains.stiffness, gains.damping, targets.effort))
+        numbers = np.append(self._map(rows).ravel(), command.expires_s)
+        return array_message(f'{self._who}:{stamp_ns}:{mode}', numbers)
+
+
+def impedance_from(numbers: np.ndarray, joint_map: JointMap) -> tuple[Impedance, float]:
+    """Return the impedance of a command in the order of the map's target, and the s after which it is void.
+
+    Args:
+        numbers: (5 n + 1,) as `ImpedanceWriter` writes them.
+        joint_map: from the command order.
+    """
+    position, velocity, stiffness, damping, effort = joint_map(numbers[:-1].reshape(5, -1))
+    return Impedance(JointTargets(0.0, position, velocity, effort), Gains(stiffness, damping)), float(numbers[-1])
+
+
+def policy_trace_message(stamp_ns: int, observation: np.ndarray, action: np.ndarray) -> bytes:
+    """Return what a policy saw and did at a stamp, as a serialised Float64MultiArray labelled `<stamp in ns>:<width>`."""
+    return array_message(f'{stamp_ns}:{observation.size}', np.concatenate((observation.ravel(), action.ravel())).astype(float))
+
+
+def policy_trace_from(data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Return observation and action of a serialised trace message; raises ValueError when it is none."""
+    message = deserialize_message(data, Float64MultiArray)
+    if not message.layout.dim:
+        raise ValueError('no label')
+    width = int(message.layout.dim[0].label.split(':')[1])
+    numbers = np.array(message.data)
+    return numbers[:width], numbers[width:]
+
+
+# what a driver may take: topic and writer
+OUTPUTS: dict[str, tuple[str, type[CommandWriter] | type[ImpedanceWriter]]] = {
+    'torque': ('effort_controller/commands', CommandWriter),
+    'impedance': ('impedance_controller/commands', ImpedanceWriter),
+}
 
 
 @dataclass(frozen=True, slots=True)

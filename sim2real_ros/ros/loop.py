@@ -46,6 +46,10 @@ class Untouched(CallbackGroup):
         return
 
 
+def _ignore(_: Any) -> None:
+    """No executor runs it; rclpy wants one."""
+
+
 class ControlLoop:
     """Takes messages in a fixed order of topics and hands them to their handlers, on one thread.
 
@@ -75,6 +79,7 @@ class ControlLoop:
         self._idle, self._idle_ns = idle, int(idle_s * 1e9)
         self._group = Untouched()
         self._subscriptions: list[Entry] = []
+        self._taps: list[Subscription] = []
         self._wait_set: Any = None  # made with the first wait, when all topics are known
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -103,6 +108,21 @@ class ControlLoop:
         self._subscriptions.append(Entry(subscription, handler, raw, wakes))
         self._wait_set = None
 
+    def tap(self, message_type: type, topic: str, qos: QoSProfile) -> Callable[[], bytes | None]:
+        """Subscribe to a topic that the loop does not look at by itself.
+
+        Returns:
+            A function that takes the newest message as bytes, None without one; to be called in the loop's thread.
+        """
+        subscription = self._node.create_subscription(message_type, topic, _ignore, qos, callback_group=self._group)
+        self._taps.append(subscription)
+
+        def take() -> bytes | None:
+            taken = subscription.handle.take_message(message_type, True)
+            return taken[0] if taken is not None else None
+
+        return take
+
     def start(self) -> None:
         """Start the thread."""
         self._stop.clear()
@@ -119,9 +139,10 @@ class ControlLoop:
     def destroy(self) -> None:
         """End the thread and the subscriptions."""
         self.stop()
-        for entry in self._subscriptions:
-            self._node.destroy_subscription(entry.subscription)
+        for subscription in [*(entry.subscription for entry in self._subscriptions), *self._taps]:
+            self._node.destroy_subscription(subscription)
         self._subscriptions.clear()
+        self._taps.clear()
         self._wait_set = None
 
     def wait(self, timeout_ns: int) -> bool:

@@ -27,12 +27,21 @@ from sim2real_ros.joints import JointMap
 from sim2real_ros.paths import writable_file
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import WATCHDOG, command_origin, imu_message, odometry_message, time_message
+from sim2real_ros.ros.conversions import (
+    OUTPUTS,
+    WATCHDOG,
+    command_origin,
+    impedance_from,
+    imu_message,
+    odometry_message,
+    time_message,
+)
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.lockstep import Answers
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
-from sim2real_ros.ros.parameters import command_joints, declare
+from sim2real_ros.ros.parameters import command_joints, declare, output
+from sim2real_ros.sim.drive import Drive
 from sim2real_ros.sim.trace import Row, Source, Trace
 from sim2real_ros.sim.viewer import open_viewer
 from sim2real_ros.sim.world import World
@@ -73,6 +82,8 @@ class MujocoNode(Node):
         self._order = tuple(sorted(robot.joints))  # as joint_state_broadcaster: alphabetical, not the policy's
         self._to_wire = JointMap(robot.joints, self._order, source='robot', target='joint_states')
         self._from_command = JointMap(order, robot.joints, source='command_joints', target=f'robot {robot.name}', exact=True)
+        self._drive_topic = OUTPUTS[kind := output(self)][0]
+        self._drive = Drive(robot) if kind == 'impedance' else None
         self._torque = np.zeros(len(robot.joints))
         self._source, self._age, self._mode = Source.NONE, np.nan, ''
         self._command_ns: int | None = None  # state that the torque in force answers, whoever sent it
@@ -93,7 +104,7 @@ class MujocoNode(Node):
         self._imu_out = self.create_publisher(Imu, 'imu/data', qos.SENSOR_OUT)
         self._joints_out = self.create_publisher(JointState, 'joint_states', qos.SENSOR_OUT)
         self._hot = ControlLoop(self, 'mujoco')
-        self._hot.add(Float64MultiArray, 'effort_controller/commands', self._on_command, qos.COMMAND)
+        self._hot.add(Float64MultiArray, self._drive_topic, self._on_command, qos.COMMAND)
         self.create_service(Trigger, '~/push', lambda _, reply: self._later('push', reply))
         self.create_service(Trigger, '~/reset', lambda _, reply: self._later('reset', reply))
 
@@ -149,6 +160,8 @@ class MujocoNode(Node):
 
     def _advance(self, stamp_ns: int) -> None:
         self._age = np.nan if self._command_ns is None else 1e-9 * (stamp_ns - self._command_ns)
+        if self._drive is not None:
+            self._torque = self._drive.torque(self._world.joint_pos, self._world.joint_vel, self._world.time)
         if self._trace is not None:
             self._trace.add(Row(self._torque, self._source, self._mode, self._age, 1e-9 * (self._answers.targets_ns or 0)))
         self._world.step(self._torque)
@@ -165,18 +178,23 @@ class MujocoNode(Node):
                 self._world.reset(self._pose or None)
 
     def _on_command(self, message: Float64MultiArray) -> None:
-        if len(message.data) != len(self._torque):
+        expected = len(self._torque) if self._drive is None else 5 * len(self._torque) + 1
+        if len(message.data) != expected:
             self.get_logger().error(
-                f'a command of {len(message.data)} torques for {len(self._torque)} joints was ignored',
+                f'a command of {len(message.data)} numbers was ignored; {len(self._torque)} joints need {expected}',
                 throttle_duration_sec=1.0,
             )
             return
-        torque = np.array(message.data)
-        if not np.isfinite(torque).all():
-            self.get_logger().error('a command with a non-finite torque was ignored', throttle_duration_sec=1.0)
+        numbers = np.array(message.data)
+        if not np.isfinite(numbers).all():
+            self.get_logger().error('a command with a non-finite number was ignored', throttle_duration_sec=1.0)
             return
         origin = command_origin(message)
-        self._torque, self._mode = self._from_command(torque), origin.mode
+        self._mode = origin.mode
+        if self._drive is None:
+            self._torque = self._from_command(numbers)
+        else:
+            self._drive.take(*impedance_from(numbers, self._from_command), self._world.time)
         self._source = Source.WATCHDOG if origin.who == WATCHDOG else Source.SAFETY
         if self._source is Source.SAFETY:
             self._answers.command_ns = origin.stamp_ns

@@ -11,6 +11,7 @@ from rclpy.node import Node
 
 from sim2real_ros.errors import ParameterError
 from sim2real_ros.robot import Robot
+from sim2real_ros.ros.conversions import OUTPUTS
 
 
 def declare(
@@ -60,6 +61,15 @@ def _kind(default: Any) -> str:
         return 'a list of texts is' if isinstance(default[0], str) else f'a list like {default} is'
     kinds = {bool: 'true or false', int: 'a whole number', float: 'a number with a decimal point, like 1.0', str: 'text'}
     return f'{kinds[type(default)]} is'
+
+
+def output(node: Node) -> str:
+    """Declare `output` and return what the driver takes: `torque` or `impedance`."""
+    text = 'What the driver takes: torque, or impedance for drives with a PD law of their own.'
+    value = declare(node, 'output', 'torque', text)
+    if value not in OUTPUTS:
+        raise ParameterError(f'parameter output: "{value}" given, {" or ".join(OUTPUTS)} possible')
+    return str(value)
 
 
 def command_joints(node: Node, robot: Robot) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -19,15 +20,16 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
+from std_msgs.msg import Float64MultiArray, String
 
 from sim2real_ros.contract import load_contract
 from sim2real_ros.errors import NotFoundError, Sim2RealError
 from sim2real_ros.paths import find_policy, find_robot
 from sim2real_ros.policy import PolicyRunner
+from sim2real_ros.policy.novelty import NoveltyMonitor
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import targets_message, time_message, velocity_from
+from sim2real_ros.ros.conversions import policy_trace_message, targets_message, time_message, velocity_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
@@ -61,11 +63,21 @@ class PolicyNode(LifecycleNode):
         twist = declare(self, 'cmd_vel_type', 'twist', f'Message type of cmd_vel: {" or ".join(TWISTS)}.')
         if twist not in TWISTS:
             raise NotFoundError(f'parameter cmd_vel_type is "{twist}"; valid are {", ".join(TWISTS)}')
+        declare(
+            self,
+            'stop_when_unfamiliar',
+            False,
+            'Send no more targets, so that the robot damps, when what the policy sees is unlike its training; else only warn.',
+            fixed=False,
+        )
         self._runner: PolicyRunner | None = None
+        self._novelty: NoveltyMonitor | None = None
+        self._unfamiliar = ''
         self._loop: ControlLoop | None = None
         self._reason = 'not configured'
         self._contract_out = self.create_publisher(String, 'policy/contract', qos.LATCHED)
         self._targets_out = self.create_publisher(JointState, 'policy/targets', qos.COMMAND)
+        self._trace_out = self.create_publisher(Float64MultiArray, 'policy/trace', qos.COMMAND)
         self._twist = TWISTS[twist]
         self._followed = False
         self._stamp = 0.0
@@ -93,7 +105,7 @@ class PolicyNode(LifecycleNode):
         try:
             robot, contract = load_robot(self.get_parameter('robot').value), load_contract(self.get_parameter('policy').value)
             adopt(robot, contract)  # what the safety node will say, before anything runs
-            self._runner = PolicyRunner(contract)
+            self._runner, self._novelty = PolicyRunner(contract), NoveltyMonitor.of(contract)
         except Exception as error:  # rclpy would swallow it and say nothing
             self._reason = str(error) if isinstance(error, Sim2RealError) else f'unexpected {error!r}'
             if not self._autostart:
@@ -162,6 +174,8 @@ class PolicyNode(LifecycleNode):
 
     def _report(self) -> Report:
         reason, slow, self._slow = self._reason, self._slow, 0
+        if reason == 'running' and self._unfamiliar:
+            reason = self._unfamiliar
         if reason == 'running' and slow:
             reason = f'joint states come slower than the policy rate: {slow} gaps in the last second'
         values = {'ticks': self._ticks, 'last tick ms': f'{self._tick_ms:.2f}', 'followed': self._followed}
@@ -204,7 +218,7 @@ class PolicyNode(LifecycleNode):
                 self.get_logger().warning(self._reason, throttle_duration_sec=2.0)
                 return
             if not self._followed:
-                runner.reset()
+                self._restart(runner)
             fresh = 0 <= self._stamp - self._command_stamp <= self._command_timeout  # a clock may go back
             targets = runner.step(state, self._command if fresh else np.zeros(3))
         except Sim2RealError as error:
@@ -213,12 +227,33 @@ class PolicyNode(LifecycleNode):
                 f'{error}. No targets this tick; the safety node will stop the robot.', throttle_duration_sec=1.0
             )
             return
+        self._trace_out.publish(policy_trace_message(sample.stamp_ns, _flat(runner.observation), runner.action))
+        if self._followed and self._is_unfamiliar(runner) and self.get_parameter('stop_when_unfamiliar').value:
+            return
         self._targets_out.publish(
             targets_message(targets, runner.contract.joints, runner.contract.id, time_message(sample.stamp_ns))
         )
         self._reason = 'running'
         self._ticks += 1
         self._tick_ms = 1e3 * (time.perf_counter() - start)
+
+    def _restart(self, runner: PolicyRunner) -> None:
+        runner.reset()
+        self._unfamiliar = ''
+        if self._novelty is not None:
+            self._novelty.reset()
+
+    def _is_unfamiliar(self, runner: PolicyRunner) -> bool:
+        """Hold what the policy sees against what it saw in training."""
+        finding = self._novelty.update(runner.observation, runner.action) if self._novelty is not None else None
+        self._unfamiliar = finding.message if finding is not None else ''
+        if finding is not None:
+            self.get_logger().warning(f'unlike the training: {finding.message}', throttle_duration_sec=1.0)
+        return finding is not None
+
+
+def _flat(observation: Mapping[str, np.ndarray]) -> np.ndarray:
+    return np.concatenate([part.ravel() for part in observation.values()])
 
 
 def _refuse_unknown(parameters: list[Parameter]) -> SetParametersResult:

@@ -8,27 +8,32 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
+from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import Empty, Float64MultiArray, String
 from std_srvs.srv import Trigger
 
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import JointError, Sim2RealError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import CommandWriter, targets_from
+from sim2real_ros.ros.conversions import OUTPUTS, policy_trace_from, seconds, targets_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
-from sim2real_ros.ros.parameters import command_joints, declare
+from sim2real_ros.ros.parameters import command_joints, declare, output
 from sim2real_ros.ros.raw import Sample
+from sim2real_ros.ros.rivals import Rivals
 from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.safety.findings import Fault
 from sim2real_ros.safety.limits import Limit
 from sim2real_ros.safety.modes import Event
+from sim2real_ros.safety.recorder import FlightRecorder
+from sim2real_ros.signals import SafeTorque
 
 SERVICES = {
     'damp': Event.DAMP,
@@ -54,13 +59,24 @@ class SafetyNode(Node):
             False,
             "Stamps are simulated: a pause of the stream is not a fault. rclpy's use_sim_time is not needed.",
         )
-        lockstep = declare(self, 'lockstep', False, 'The simulator waits for every answer: pair sensor samples by stamp.')
-        self._filter = SafetyFilter(robot)
+        self._lockstep = declare(self, 'lockstep', False, 'The simulator waits for every answer: pair sensor samples by stamp.')
+        topic, writer = OUTPUTS[kind := output(self)]
+        self._impedance = kind == 'impedance'
+        trips = declare(self, 'trips_folder', '', 'Where trips are recorded; empty: sim2real_trips in the ROS log folder.')
+        self._recorder = FlightRecorder(
+            robot.joints, robot=robot.name, rate_hz=robot.sensors.rate_hz, folder=Path(trips).expanduser() if trips else None,
+            decode=policy_trace_from, saved=self._on_saved, warn=self.get_logger().warning,
+        )  # fmt: skip
+        self._filter = SafetyFilter(robot, recorder=self._recorder)
         self._lock = threading.Lock()
-        self._writer = CommandWriter(robot, order, self.get_name())
+        self._writer = writer(robot, order, self.get_name())
         self._mode_out = self.create_publisher(String, 'safety/mode', qos.LATCHED)
-        self._command_out = self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.COMMAND)
+        self._command_out = self.create_publisher(Float64MultiArray, topic, qos.COMMAND)
         self.create_subscription(String, 'policy/contract', self._on_contract, qos.LATCHED)
+        if robot.monitors.operator_timeout_s is not None:
+            self.create_subscription(Empty, 'operator/heartbeat', self._on_heartbeat, qos.COMMAND)
+        self._rivals = Rivals(self, self._command_out.topic_name, order, self._on_rivals)
+        self.create_timer(1.0, self._rivals.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
         for name, event in SERVICES.items():
             self.create_service(Trigger, f'~/{name}', lambda _, reply, event=event: self._serve(event, reply))
         self._shown: tuple[Mode, Fault | None] = (Mode.FAULT, None)
@@ -71,16 +87,26 @@ class SafetyNode(Node):
         self._refused = ''
         self._loop = ControlLoop(self, 'safety', idle=self._on_silence, idle_s=robot.sensors.joint_timeout_s)
         self._loop.add(JointState, 'policy/targets', self._on_targets, qos.COMMAND)
+        self._take_trace = self._loop.tap(Float64MultiArray, 'policy/trace', qos.WATCHED)
         self._sensors = Sensors(
             self._loop, robot, robot.joints, f'robot {robot.name}', self._on_joint_state,
-            imu=robot.floating, lockstep=lockstep, awaits=self._filter.awaits_targets,
+            imu=robot.floating, lockstep=self._lockstep, awaits=self._filter.awaits_targets,
         )  # fmt: skip
         self._diagnostics = Diagnostics(self, 'safety filter', robot.name, self._report)
 
     def begin(self) -> None:
         """Start the loop in the mode `off`."""
         self._show_mode()
+        self._say_certificate()
         self._loop.start()
+
+    def _say_certificate(self) -> None:
+        own, log = self._filter, self.get_logger()
+        log.info(
+            f'barrier: {"coupled" if own.coupled else "per joint"}; sim2real certify {own.robot.name} shows the certificate'
+        )
+        if own.certificate.weak:
+            log.warning(f'joints with a weaker promise: {"; ".join(f"{j}: {why}" for j, why in own.certificate.weak.items())}')
 
     def close(self) -> None:
         """Damp until the robot is at rest, then leave no torque behind: controllers hold the last command for ever."""
@@ -96,10 +122,13 @@ class SafetyNode(Node):
             time.sleep(0.02)
         self._loop.stop()
         self._send_rest(Mode.DAMPING)
+        self._recorder.finish()
 
     # --- executor thread
 
     def _serve(self, event: Event, reply: Trigger.Response) -> Trigger.Response:
+        if event in (Event.DAMP, Event.POSE, Event.ACTIVATE):
+            self._rivals.look()
         with self._lock:
             refusal = self._filter.request(event)
             self._show_mode()
@@ -122,15 +151,34 @@ class SafetyNode(Node):
         self._refused = ''
         self.get_logger().info(f'accepted policy {contract.file.name} [{contract.id}]')
 
+    def _on_heartbeat(self, _: Empty) -> None:
+        with self._lock:
+            self._filter.operator_alive()
+
+    def _on_rivals(self, text: str) -> None:
+        with self._lock:
+            if text:
+                self._filter.obstacles['second_publisher'] = text
+                self._filter.trip(Fault('second_publisher', text))
+            else:
+                self._filter.obstacles.pop('second_publisher', None)
+            self._show_mode()
+
+    def _on_saved(self, path: Path) -> None:
+        self.get_logger().info(f'what happened is in {path}; print it with: sim2real trips')
+
     def _report(self) -> Report:
-        mode, fault = self._filter.mode, self._filter.fault
-        text = f'{fault.name}: {fault.message}' if fault is not None else self._refused or self._sensors.problem or mode.value
+        with self._lock:
+            mode, fault, warnings = self._filter.mode, self._filter.fault, '; '.join(self._filter.warnings.values())
+        text = f'{fault.name}: {fault.message}' if fault is not None else self._refused or self._sensors.problem or warnings
+        text = text or mode.value
         level = 'error' if fault is not None else 'ok' if text == mode.value else 'warn'
         values = {
             'mode': mode.value,
             'ticks': self._ticks,
             'worst tick us': self._worst_us,
             'last change': self._filter.last_change,
+            'barrier': 'coupled' if self._filter.coupled else 'per joint',
         }
         values |= {f'limited by {name}': count for name, count in self._limited.items()}
         self._worst_us = 0
@@ -144,7 +192,10 @@ class SafetyNode(Node):
             contract = self._filter.contract
             if contract is None or tuple(message.name) != contract.joints:
                 return  # of a policy that was not accepted
+            trace = self._take_trace()
             with self._lock:
+                if trace is not None:
+                    self._recorder.note(seconds(message.header.stamp), trace)
                 self._filter.set_targets(message.header.frame_id, targets)
                 self._show_mode()
             self._sensors.release()
@@ -167,14 +218,17 @@ class SafetyNode(Node):
                 self._send_rest(Mode.FAULT)
             return
         with self._lock:
-            safe = self._filter.step(state)
-            mode = self._filter.mode.value
+            safe = self._filter.step(state, None if self._sim_time else self._last_arrival)
+            if safe is not None:
+                self._send(safe, self._filter.mode)
+            took = time.perf_counter() - start
+            if not self._lockstep:
+                self._filter.took(took)
             self._show_mode()
         if safe is None:
             return
-        self._command_out.publish(self._writer.write(safe, self._last_stamp_ns, mode))
         self._ticks += 1
-        self._worst_us = max(self._worst_us, round(1e6 * (time.perf_counter() - start)))
+        self._worst_us = max(self._worst_us, round(1e6 * took))
         for mask in safe.limited[safe.limited > 0].tolist():
             for limit in Limit:
                 if limit & mask:
@@ -190,8 +244,13 @@ class SafetyNode(Node):
     def _send_rest(self, mode: Mode) -> None:
         with self._lock:
             rest = self._filter.rest()
-        if rest is not None:
-            self._command_out.publish(self._writer.write(rest, self._last_stamp_ns, mode.value))
+            if rest is not None:
+                self._send(rest, mode)
+
+    def _send(self, safe: SafeTorque, mode: Mode) -> None:
+        """Publish a command; called with the lock held."""
+        command = self._filter.impedance(safe) if self._impedance else safe
+        self._command_out.publish(self._writer.write(command, self._last_stamp_ns, mode.value))  # type: ignore[arg-type]
 
     def _trip(self, fault: Fault) -> None:
         with self._lock:

@@ -17,6 +17,7 @@ from sim2real_ros.ros.raw import ImuReader, JointReader, Sample
 from sim2real_ros.rotations import multiply_xyzw, world_to_base
 from sim2real_ros.signals import LEVEL_XYZW, RobotState
 
+ODOM_TIMEOUT_S = 0.1  # estimators run at 50 Hz and more
 QUATERNION_TOLERANCE = 0.01  # of its norm
 ORIENTATION, NO_ORIENTATION, ANGULAR_VELOCITY = slice(0, 4), 4, slice(13, 16)  # in what `ImuReader` reads
 
@@ -116,7 +117,7 @@ class Sensors:
         """
         joint_pos, joint_vel = self._joint_reader.read(sample.data)
         imu = self._imu_reader.read(self._imu.data) if self._imu is not None else None
-        self.problem = self._missing(imu)
+        self.problem = self._missing(imu, sample)
         if self.problem:
             return None
         quat, ang_vel, imu_age = LEVEL_XYZW, None, 0.0
@@ -133,13 +134,15 @@ class Sensors:
         """Return the joint velocities alone, (n,) rad/s; raises JointError as `state` does."""
         return self._joint_reader.read(sample.data)[1]
 
-    def _missing(self, imu: np.ndarray | None) -> str:
+    def _missing(self, imu: np.ndarray | None, sample: Sample) -> str:
         if self._needs_imu and imu is None:
             return 'no imu/data yet'
         if self._needs_imu and imu is not None and imu[NO_ORIENTATION] == -1.0:
             return 'imu/data carries no orientation (orientation_covariance[0] is -1, REP-145)'
         if self._needs_odom and self._odom is None:
             return f'{self._consumer} needs odom, and none has arrived'
+        if self._odom is not None and (age := 1e-9 * (sample.stamp_ns - self._odom.stamp_ns)) > ODOM_TIMEOUT_S:
+            return f'odom is {age:.2f} s old, allowed {ODOM_TIMEOUT_S:g} s'
         return ''
 
     def _base_motion(self, imu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

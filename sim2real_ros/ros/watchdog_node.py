@@ -17,14 +17,14 @@ from std_msgs.msg import Float64MultiArray
 from sim2real_ros.errors import JointError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import WATCHDOG, CommandWriter
+from sim2real_ros.ros.conversions import OUTPUTS, WATCHDOG
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
-from sim2real_ros.ros.parameters import command_joints, declare
+from sim2real_ros.ros.parameters import command_joints, declare, output
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
-from sim2real_ros.safety.filter import last_resort
+from sim2real_ros.safety.filter import last_resort, last_resort_impedance
 from sim2real_ros.safety.modes import Mode
 
 LABEL_END = 64  # bytes of a serialised command that hold the beginning of its label
@@ -50,8 +50,10 @@ class WatchdogNode(Node):
         )
         self._sim_time = declare(self, 'sim_time', False, 'Stamps are simulated: when joint states stop too, do nothing.')
         self._robot = robot
-        self._writer = CommandWriter(robot, order, WATCHDOG)
-        self._out = self.create_publisher(Float64MultiArray, 'effort_controller/commands', qos.COMMAND)
+        topic, writer = OUTPUTS[kind := output(self)]
+        self._impedance = kind == 'impedance'
+        self._writer = writer(robot, order, WATCHDOG)
+        self._out = self.create_publisher(Float64MultiArray, topic, qos.COMMAND)
         self._watching = False
         self._fresh = False  # a command came since the last joint state
         self._silent_since = 0.0  # stamp of the last joint state that had a command
@@ -60,9 +62,7 @@ class WatchdogNode(Node):
         self._last_stamp_ns, self._last_arrival = 0, time.monotonic()
         self._times = 0
         self._loop = ControlLoop(self, 'watchdog', idle=self._on_silence, idle_s=0.02, pause=lambda: LOOK_S)
-        self._loop.add(
-            Float64MultiArray, 'effort_controller/commands', self._on_command, qos.WATCHED, raw=True, wakes=lambda: False
-        )
+        self._loop.add(Float64MultiArray, topic, self._on_command, qos.WATCHED, raw=True, wakes=lambda: False)
         self._sensors = Sensors(self._loop, robot, robot.joints, f'robot {robot.name}', self._on_joint_state, imu=False)
         self._diagnostics = Diagnostics(self, 'command stream', robot.name, self._report)
 
@@ -124,8 +124,9 @@ class WatchdogNode(Node):
         self._out.publish(self._command(stamp, joint_vel))
 
     def _command(self, stamp: float, joint_vel: np.ndarray) -> bytes:
-        torque = last_resort(self._robot, stamp, joint_vel)
-        return self._writer.write(torque, self._last_stamp_ns, Mode.DAMPING.value)
+        robot = self._robot
+        command = last_resort_impedance(robot, stamp) if self._impedance else last_resort(robot, stamp, joint_vel)
+        return self._writer.write(command, self._last_stamp_ns, Mode.DAMPING.value)  # type: ignore[arg-type]
 
     def _announce(self, why: str) -> None:
         if not self._commanding:

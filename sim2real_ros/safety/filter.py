@@ -368,3 +368,8 @@ def last_resort(robot: Robot, stamp: float, joint_vel: np.ndarray) -> SafeTorque
     torque = np.where(np.isfinite(joint_vel), -robot.damping * joint_vel, 0.0)
     torque = np.clip(torque, -robot.limits.effort, robot.limits.effort)
     return SafeTorque(stamp, torque, np.zeros(len(torque), np.uint8))
+
+
+def last_resort_impedance(robot: Robot, stamp: float) -> SafeImpedance:
+    """Return the command of a watchdog to drives with a PD law of their own: damping, whatever the joints do."""
+    return SafeImpedance(stamp, Reference(robot).damping(), EXPIRY_S)

@@ -97,7 +97,7 @@ class TorqueLimiter:
         Returns:
             The torque (*batch, n) N m and the bit mask of `Limit` (*batch, n).
         """
-        change = self._change if abs(dt - self._dt) < 1e-9 else self._rate * dt
+        change = self._change if self._dt <= dt < self._dt + 1e-6 else self._rate * dt
         rated = np.maximum(torque, self.torque - change)
         np.minimum(rated, self.torque + change, out=rated)
         motored = self._torque_speed.apply(rated, joint_vel)

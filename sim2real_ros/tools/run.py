@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--view', action='store_true', help="open MuJoCo's viewer")
     parser.add_argument('--free', action='store_true', help='free running in real time, as hardware; default is lockstep')
     parser.add_argument('--real-time-factor', type=float, default=1.0, help='simulated s per real s; 0: as fast as possible')
+    parser.add_argument('--output', choices=('torque', 'impedance'), default='torque', help='what the simulated drives take')
     parser.add_argument('--params-file', default='', help='ROS 2 parameter file')
     parser.add_argument('--trace', type=Path, help="keep the simulator's trace in this npz file")
     parser.add_argument('--log-level', default='warn', choices=LOG_LEVELS, help='of the nodes')
@@ -80,7 +81,7 @@ def main(arguments: argparse.Namespace) -> int:
         options = bringup.Options(
             policy=arguments.policy, robot=arguments.robot, namespace=arguments.namespace, headless=not arguments.view,
             lockstep=not arguments.free, real_time_factor=arguments.real_time_factor, params_file=arguments.params_file,
-            log_level=arguments.log_level, trace_file=str(trace),
+            log_level=arguments.log_level, trace_file=str(trace), output=arguments.output,
         )  # fmt: skip
         print(f'starting {contract.file.name} on {arguments.robot}: policy, safety, watchdog and simulator, four processes')
         with Stack(bringup.simulation(options), options) as stack, Operator(options.namespace, stack.check) as operator:
@@ -112,7 +113,7 @@ def _operate(operator: Operator, arguments: argparse.Namespace) -> list[Segment]
     """Stand up, walk, lie down; returns when each command was given, in simulated time."""
     operator.wait(lambda: operator.time > 0, 30, 'the simulator sent no clock')
     operator.insist('damp', 20)
-    operator.insist('pose', 10)
+    operator.insist('pose', 60)
     print('standing up')
     operator.insist('activate', 60)
     operator.wait(lambda: operator.mode == 'active', 5, 'the mode active was granted but not announced')
