@@ -31,15 +31,16 @@ ROUNDS, CALLS = 40, 250
 SAFETY_BUDGET_US, COUPLED_BUDGET_US = 40.0, 400.0
 
 
-def median_us(call: Callable[[], object]) -> float:
-    """Return the median over rounds of the mean time of a call, in us."""
-    times = []
+def median_us(*calls: Callable[[], object]) -> list[float]:
+    """Return the median over rounds of the mean time of each call, in us; the calls take turns, so that noise hits all."""
+    times: list[list[float]] = [[] for _ in calls]
     for _ in range(ROUNDS):
-        start = time.perf_counter()
-        for _ in range(CALLS):
-            call()
-        times.append((time.perf_counter() - start) / CALLS)
-    return 1e6 * statistics.median(times)
+        for call, own in zip(calls, times, strict=True):
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                call()
+            own.append((time.perf_counter() - start) / CALLS)
+    return [1e6 * statistics.median(own) for own in times]
 
 
 def reference_network(folder: Path, width: int = 48) -> Path:
@@ -72,8 +73,7 @@ def policy_tick() -> Result:
     with tempfile.TemporaryDirectory() as folder:
         session = open_session(reference_network(Path(folder)))
         feed = {'obs': np.zeros((1, 48), np.float32)}
-        network = median_us(lambda: session.run(None, feed))
-        tick = median_us(lambda: runner.step(state, command))
+        network, tick = median_us(lambda: session.run(None, feed), lambda: runner.step(state, command))
     return Result(
         'policy tick without network / session.run of 3 x 256',
         f'{tick:.0f} us / {network:.0f} us = {tick / network:.2f}',
@@ -146,7 +146,7 @@ def coupled_limits() -> float:
         for _ in range(200)
     ]
     calls = iter(range(10**9))
-    return median_us(lambda: limiter.apply(*states[next(calls) % 200], 0.002))
+    return median_us(lambda: limiter.apply(*states[next(calls) % 200], 0.002))[0]
 
 
 ANGULAR, QUAT = np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0])

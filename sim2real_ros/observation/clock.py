@@ -19,11 +19,12 @@ class GaitClock:
 
     def __init__(self, contract: Contract, batch: tuple[int, ...] = ()) -> None:
         self._clock = contract.file.phase
-        self._ticks = np.zeros(batch)
+        self._ticks = np.zeros((*batch, 1))
         self._step = 0.0
         if self._clock is not None:
             self._step = contract.period_s / self._clock.period_s
-            self._offsets = np.array([offset + SHIFT[name] for name in self._clock.encoding for offset in self._clock.offsets])
+            offsets = [offset + SHIFT[name] for name in self._clock.encoding for offset in self._clock.offsets]
+            self._offsets = 2 * np.pi * np.array(offsets)
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Put the clock to 0, of the robots in `mask` (batch-shaped bool) or of all."""
@@ -32,7 +33,7 @@ class GaitClock:
     @property
     def phase(self) -> np.ndarray:
         """Phase of the next tick in periods, (*batch,) in [0, 1)."""
-        return self._ticks * self._step % 1.0
+        return self._ticks[..., 0] * self._step % 1.0
 
     def tick(self, velocity_command: np.ndarray) -> np.ndarray:
         """Return the encoded phase of this tick (*batch, functions * offsets) and advance.
@@ -41,11 +42,12 @@ class GaitClock:
             velocity_command: (*batch, 3).
         """
         if self._clock is None:
-            return np.zeros((*self._ticks.shape, 0))
-        encoded = np.sin(2 * np.pi * ((self._ticks * self._step)[..., None] + self._offsets))
+            return np.zeros((*self._ticks.shape[:-1], 0))
+        encoded = np.sin(self._ticks * (2 * np.pi * self._step) + self._offsets)
         self._ticks += 1
         if self._clock.stop_at_zero_command:
-            standing = np.logical_not(velocity_command.any(axis=-1))
-            self._ticks *= ~standing
-            encoded *= ~standing[..., None]
+            moving = velocity_command.any(axis=-1, keepdims=True)
+            if not moving.all():
+                self._ticks *= moving
+                encoded *= moving
         return encoded
