@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promises about others who command the motors: each is found and named, and nobody else is accused."""
+
+from dataclasses import dataclass, field
+
+from sim2real_ros.ros.rivals import foreign_publishers, holders
+
+OWN, TOPIC = ('safety_node', '/dog'), '/dog/effort_controller/commands'
+
+
+@dataclass
+class Controller:
+    """The fields of controller_manager_msgs/ControllerState that matter."""
+
+    name: str
+    state: str = 'active'
+    claimed_interfaces: list[str] = field(default_factory=list)
+
+
+def test_the_node_itself_and_its_watchdog_are_no_rivals():
+    assert foreign_publishers([OWN, ('watchdog_node', '/dog')], OWN, TOPIC) == ''
+
+
+def test_a_foreign_publisher_is_named_with_its_namespace():
+    text = foreign_publishers([OWN, ('teleop', '/'), ('teleop', '/lab')], OWN, TOPIC)
+    assert '/teleop, /lab/teleop publishes on /dog/effort_controller/commands' in text
+
+
+def test_a_second_safety_node_of_the_same_name_is_a_rival():
+    """Two launches of the same robot: the most likely mistake of all."""
+    assert '/dog/safety_node' in foreign_publishers([OWN, OWN], OWN, TOPIC)
+
+
+def test_a_watchdog_of_another_namespace_is_a_rival():
+    assert '/cat/watchdog_node' in foreign_publishers([OWN, ('watchdog_node', '/cat')], OWN, TOPIC)
+
+
+def test_an_active_controller_on_our_joints_is_named():
+    rival = Controller('trajectory', claimed_interfaces=['knee/position'])
+    assert 'trajectory' in holders([rival], ['hip', 'knee'], TOPIC)
+
+
+def test_our_own_controller_inactive_ones_and_those_of_other_joints_are_no_rivals():
+    others = [
+        Controller('effort_controller', claimed_interfaces=['knee/effort']),
+        Controller('sleeping', 'inactive', ['knee/effort']),
+        Controller('gripper', claimed_interfaces=['finger/effort']),
+        Controller('broadcaster'),
+    ]
+    assert holders(others, ['hip', 'knee'], TOPIC) == ''
