@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 from makers import REPOSITORY
 
-settings.register_profile(
-    'sim2real', deadline=None, max_examples=50, database=None, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile('sim2real')
+COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile('sim2real', COMMON, max_examples=50)
+settings.register_profile('nightly', COMMON, max_examples=100_000)  # name the tests, and add --timeout 0
+settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'sim2real'))
 
 
 @pytest.fixture(scope='session')

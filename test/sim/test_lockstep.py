@@ -121,7 +121,7 @@ def stand_up(lockstep: Lockstep, watch: list[tuple[float, float, float]] | None 
 
     go(0.02)
     insist(lockstep, Event.DAMP)
-    go(0.3)
+    go(1.1)  # nothing may be wrong for 1 s
     insist(lockstep, Event.POSE)
     go(2.6)
     insist(lockstep, Event.ACTIVATE)

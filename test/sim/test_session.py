@@ -36,7 +36,7 @@ def test_lying_robot_rises_walks_and_lies_down_again(seed):
     run(0.2)
     lean.clear()  # a robot that was put down askew may still roll
     lifted.clear()
-    for event, seconds in ((Event.DAMP, 0.3), (Event.POSE, 3.0), (Event.ACTIVATE, 0.5)):
+    for event, seconds in ((Event.DAMP, 1.1), (Event.POSE, 3.0), (Event.ACTIVATE, 0.5)):
         assert loop.safety.request(event) is None
         run(seconds)
     assert loop.safety.mode is Mode.ACTIVE
