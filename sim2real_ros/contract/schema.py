@@ -6,20 +6,18 @@ What differs between trainers has no default: a field that is missing is refused
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import Field, model_validator
 
+from sim2real_ros.contract.actions import Action
+from sim2real_ros.contract.inputs import Blocks, Counter, First, Input, Observation, Pair, Stack, State, TermUse
 from sim2real_ros.document import Section
 
-Pair = Annotated[list[float], Field(min_length=2, max_length=2)]
+__all__ = ['Action', 'Blocks', 'ContractFile', 'Counter', 'First', 'Observation', 'Stack', 'State', 'TermUse']
+
 NotNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
-
-
-def _ordered(pair: list[float] | None, name: str) -> None:
-    if pair is not None and pair[0] >= pair[1]:
-        raise ValueError(f'{name} is [low, high] with low < high, got {pair}')
 
 
 class Model(Section):
@@ -27,80 +25,6 @@ class Model(Section):
 
     file: Annotated[str, Field(min_length=1)]
     sha256: Annotated[str, Field(pattern='^[0-9a-f]{64}$')] | None = None
-
-
-class TermUse(Section):
-    """One observation term. `process` is the order in which clip and scale are applied."""
-
-    term: str
-    scale: float | list[float] = 1.0
-    clip: Pair | None = None
-    process: list[Literal['clip', 'scale']] | None = None
-    value: Literal['raw', 'clipped'] | None = None  # of last_action
-
-    @model_validator(mode='after')
-    def _check(self) -> TermUse:
-        _ordered(self.clip, 'clip')
-        if self.clip is not None and self.scale != 1.0 and sorted(self.process or []) != ['clip', 'scale']:
-            raise ValueError('a term with both clip and scale must state their order: process: [clip, scale] or [scale, clip]')
-        if self.term == 'last_action' and self.value is None:
-            raise ValueError('last_action must say which action it means: value: raw or value: clipped')
-        if self.term != 'last_action' and self.value is not None:
-            raise ValueError('value belongs to last_action only')
-        return self
-
-
-class Stack(Section):
-    """History of an input: lags in policy ticks, in output order (0 is now)."""
-
-    lags: Annotated[list[Annotated[int, Field(ge=0, le=1000)]], Field(min_length=1)]
-    layout: Literal['term_major', 'frame_major']
-    fill: Literal['first', 'zeros']
-
-    @model_validator(mode='after')
-    def _check(self) -> Stack:
-        if len(set(self.lags)) != len(self.lags):
-            raise ValueError(f'lags repeat: {self.lags}')
-        return self
-
-
-class Observation(Section):
-    """An input tensor made of observation terms."""
-
-    stack: Stack
-    terms: Annotated[list[TermUse], Field(min_length=1)]
-
-
-class State(Section):
-    """An input tensor that takes an output of the tick before; zeros at the start."""
-
-    state: str
-    initial: Literal['zeros']
-
-
-def _kind(part: Any) -> str:
-    """Tell what an input is, so that its faults are told for that kind alone."""
-    return '<state>' if isinstance(part, State) or (isinstance(part, dict) and 'state' in part) else '<observation>'
-
-
-Input = Annotated[Annotated[Observation, Tag('<observation>')] | Annotated[State, Tag('<state>')], Discriminator(_kind)]
-
-
-class Action(Section):
-    """An output tensor that drives joints: target = offset + scale * clip(action)."""
-
-    type: Literal['joint_position', 'joint_velocity', 'joint_torque']
-    scale: float | dict[str, float]
-    offset: Literal['default', 'zeros']
-    clip: Pair | None
-    joints: list[str] | None = None
-
-    @model_validator(mode='after')
-    def _check(self) -> Action:
-        _ordered(self.clip, 'clip')
-        if self.type != 'joint_position' and self.offset == 'default':
-            raise ValueError(f'offset: default is a position; a {self.type} action has offset: zeros')
-        return self
 
 
 class VelocityCommand(Section):
@@ -121,10 +45,19 @@ class VelocityCommand(Section):
         return self
 
 
+class PoseCommand(Section):
+    """A goal pose, for the term `pose_command`: x, y, z in m and a quaternion, seen from `frame`."""
+
+    frame: Literal['base', 'world']
+    quaternion: Literal['wxyz', 'xyzw']
+    initial: Annotated[list[float], Field(min_length=7, max_length=7)]  # until the first goal arrives, in the order stated
+
+
 class Commands(Section):
     """What the operator can ask for."""
 
     velocity: VelocityCommand | None = None
+    pose: PoseCommand | None = None
 
 
 class Phase(Section):
@@ -134,7 +67,48 @@ class Phase(Section):
     encoding: Annotated[list[Literal['sin', 'cos']], Field(min_length=1, max_length=2)]
     offsets: Annotated[list[float], Field(min_length=1)]  # in periods
     timebase: Literal['policy_ticks']
-    stop_at_zero_command: bool  # the clock rests at 0 and every value reads 0
+    stop_at_zero_command: bool  # the clock rests at 0 and every value reads 0, or what `standing_phase` says
+    standing_below: NotNegative = 0.0  # norm of the command that counts as zero
+    standing_phase: float | None = None  # in periods, of every clock at rest
+    first_tick: Literal[0, 1] = 0  # clocks advance after (0) or before (1) the observation of a tick
+
+
+class Anchor(Section):
+    """A body that a motion tracker looks at: joints of the contract from the base to it, each with its axis."""
+
+    body: str
+    chain: list[tuple[str, Literal['x', 'y', 'z', '-x', '-y', '-z']]]
+
+
+class Motion(Section):
+    """A reference motion: outputs of the network's tick before, or an npz file with one row per tick.
+
+    `quantities` tells which output, or array of the file, is which: joint_pos, joint_vel (policy joint order), anchor_pos,
+    anchor_quat.
+    """
+
+    source: Literal['network', 'file']
+    file: str | None = None
+    quantities: dict[Literal['joint_pos', 'joint_vel', 'anchor_pos', 'anchor_quat'], str]
+    quaternion: Literal['wxyz', 'xyzw'] = 'wxyz'
+    rate_hz: Positive | None = None  # of the file
+    end: Literal['hold', 'loop', 'return'] = 'hold'  # return: back to the default pose
+    anchor: Anchor | None = None
+    align_heading: bool = True  # each heading counts from where it was at the start
+
+    @model_validator(mode='after')
+    def _check(self) -> Motion:
+        if (self.source == 'file') != (self.file is not None and self.rate_hz is not None):
+            raise ValueError('source: file needs file and rate_hz; source: network has neither')
+        return self
+
+
+class Assumption(Section):
+    """What an importer had to assume because the source does not say it, and why it assumed just that."""
+
+    field: str
+    value: str
+    source: str
 
 
 class Latency(Section):
@@ -175,7 +149,9 @@ class ContractFile(Section):
     outputs: Annotated[dict[str, Action], Field(min_length=1)]
     commands: Commands = Commands()
     phase: Phase | None = None
+    motion: Motion | None = None
     latency: Latency | None = None
     golden: str | None = None
     novelty: str | None = None  # statistics of the observations, for the novelty monitor
+    assumptions: list[Assumption] = []
     provenance: Provenance
