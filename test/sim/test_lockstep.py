@@ -165,7 +165,7 @@ def test_the_robot_stands_for_ten_seconds_under_a_policy_of_zeros(robot, standin
 
 
 def test_a_public_policy_walks_at_the_commanded_speed_and_does_not_fall(robot, robot_lab):
-    """0.5 m/s are asked, 0.45 m/s is what a faithful deployment reaches; it drifts to the left, so speed is along its path."""
+    """0.5 m/s are asked, and without any limit on its torques it walks at 0.49; it drifts to the left: speed along its path."""
     lockstep = stack(robot, robot_lab)
     stand_up(lockstep)
     lockstep.command[:] = (0.5, 0.0, 0.0)
@@ -178,7 +178,7 @@ def test_a_public_policy_walks_at_the_commanded_speed_and_does_not_fall(robot, r
         heights.append(lockstep.world.base_position()[2])
     speed = np.linalg.norm(np.mean(velocities, axis=0))
     assert lockstep.safety.mode is Mode.ACTIVE, lockstep.safety.last_change
-    assert 0.4 <= speed <= 0.5, f'{speed:.3f} m/s'
+    assert 0.45 <= speed <= 0.55, f'{speed:.3f} m/s'
     assert max(leans) < 0.3
     assert min(heights) > 0.25
 
