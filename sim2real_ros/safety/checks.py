@@ -191,15 +191,17 @@ class StateChecks:
     def _disagreement(self, state: RobotState, previous: RobotState, dt: float) -> Fault | None:
         """Compare the mean velocity of a block of states with the way that was covered in it."""
         block, travel = self._block, self._travel
-        if block is None or dt > self._longest_dt:  # a gap: begin again
+        if block is None or dt > BLOCK_S:  # a gap: begin again
             self._block = state
             travel[:] = 0.0
             return None
-        travel += state.joint_vel + previous.joint_vel  # trapezoids of one period
+        covered = state.joint_vel + previous.joint_vel  # trapezoids
+        covered *= 0.5 * dt
+        travel += covered
         if state.stamp - block.stamp < BLOCK_S:
             return None
         elapsed, self._block = state.stamp - block.stamp, None
-        apart = np.abs(0.5 * dt * travel - (state.joint_pos - block.joint_pos)) / elapsed
+        apart = np.abs(travel - (state.joint_pos - block.joint_pos)) / elapsed
         over = apart > self._mismatch
         if not over.any():
             self._mismatch_s = 0.0

@@ -34,6 +34,7 @@ REST_SPEED = 0.2  # rad/s
 LONGEST_DT_S = 0.02  # what the torque may change by grows no further than this
 OVERRUNS = 3  # ticks in a row that take longer than a period
 EXPIRY_PERIODS, EXPIRY_S = 3, 0.01  # of a command to a drive, the longer of both
+JUST_BEGUN = 'the sensors have just begun to be watched'
 
 
 class SafetyFilter:
@@ -75,7 +76,7 @@ class SafetyFilter:
         self._still, self._ones = np.zeros(len(robot.joints)), np.ones(len(robot.joints))
         self._state: RobotState | None = None
         self._first = True  # the next state is the first that is commanded on
-        self._red, self._red_why = -math.inf, ''  # stamp of the last state that showed anything, and what
+        self._red, self._red_why = -math.inf, JUST_BEGUN  # stamp of the last state that showed anything, and what
         self._operator_stamp = -math.inf
         self._overruns = 0
         self._answer: tuple[Impedance, np.ndarray] | None = None  # what was asked in the last step, and its torque
@@ -150,6 +151,8 @@ class SafetyFilter:
         if goal is None or self.fault is not None:
             return
         self.fault = fault
+        if event is Event.FAULT and self._state is not None:
+            self._red, self._red_why = self._state.stamp, fault.message
         self._note_trip(fault)
         self._enter(goal, f'{fault.name}: {fault.message}', abrupt=fault.abrupt)
 
@@ -191,18 +194,20 @@ class SafetyFilter:
         """
         usable, fault = self._stream.see(state.stamp, arrival)
         if not usable:
-            if fault is not None:
-                self.trip(fault)
+            if fault is not None and self._state is not None:
+                self._judge(self._state.stamp, fault)
             return None
         previous, self._state = self._state, state
         dt = max(state.stamp - previous.stamp, 0.0) if previous is not None else 0.0
         if previous is not None and state.stamp < previous.stamp:
             self._link.forget()
+            self._operator_stamp = -math.inf  # else a heartbeat of before would count until the clock is there again
         fresh = self._link.advance(state.stamp)
         if self.mode is Mode.OFF:
             return None
         state, found = self._checks.check(state, 0.0 if self._first else dt)  # how old states were in `off` is no fault
-        self._first = False
+        if self._first:
+            self._red, self._first = max(self._red, state.stamp), False
         self._judge(state.stamp, fault or found)
         if found is not None and not self._checks.joints_finite(state):  # no limit can be computed: damp what can be damped
             return self._blind(state)
@@ -345,7 +350,7 @@ class SafetyFilter:
             self._limiter.reset()
             self._first = True
             self._red = self._state.stamp if self._state is not None else -math.inf
-            self._red_why = 'the sensors have just begun to be watched'
+            self._red_why = JUST_BEGUN
         if goal is Mode.ACTIVE:
             self._conduct.reset()
         if self._state is not None:

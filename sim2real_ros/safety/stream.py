@@ -12,6 +12,8 @@
 
 from __future__ import annotations
 
+import math
+
 from sim2real_ros.robot import Robot
 from sim2real_ros.safety.findings import Fault
 
@@ -56,7 +58,7 @@ class StreamMonitor:
             self._last, self._arrival, self._begin = stamp, arrival, stamp
             return True, None
         step = stamp - last
-        if step <= 0:
+        if not 0 < step < math.inf:
             return self._not_newer(stamp, step)
         self._last, self._count = stamp, self._count + 1
         if step > self._gap_s:
