@@ -119,6 +119,16 @@ class Rig:
             torque = self.step()
         return torque
 
+    def move(self, q: np.ndarray, speed: float = 2.0) -> SafeTorque | None:
+        """Go on while the joints move to other positions, slowly enough for encoders; returns the last torque."""
+        begin = self.q
+        steps = max(1, int(np.ceil(np.abs(q - begin).max() / (speed * DT))))
+        torque = None
+        for k in range(steps):
+            self.q = begin + (k + 1) / steps * (q - begin)
+            torque = self.step()
+        return torque
+
     def insist(self, event: Event) -> None:
         """Request an event that must be granted."""
         refusal = self.safety.request(event)

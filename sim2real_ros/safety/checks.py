@@ -50,7 +50,7 @@ class StateChecks:
         half = 0.5 * (limits.upper - limits.lower) + monitors.position_tolerance_rad
         self._scale = 1.0 / np.stack((half, monitors.velocity_factor * limits.velocity, jump))
         self._raw, self._rows = np.zeros((3, n)), np.zeros((3, n))
-        self._places, self._longest_dt = tuple(self._raw), 1.1 * self._dt
+        self._longest_dt = 1.1 * self._dt
         self._mismatch, self._travel = monitors.velocity_mismatch * limits.velocity, np.zeros(n)
         self._cos_tilt = math.cos(robot.safety.tilt.limit_rad)
         self._cos_warn = math.cos(robot.safety.tilt.warn_rad)
@@ -108,7 +108,7 @@ class StateChecks:
 
     def _compare(self, state: RobotState, previous: RobotState | None, dt: float) -> float:
         """Return the largest value in shares of its limit; NaN when any number, of the IMU too, is not finite."""
-        place, speed, step = self._places
+        place, speed, step = self._raw  # views, made anew: in a copy of the checks kept ones would be those of the original
         np.subtract(state.joint_pos, self._middle, out=place)
         speed[...] = state.joint_vel
         if previous is not None:

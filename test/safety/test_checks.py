@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from dataclasses import replace
 
@@ -366,6 +367,14 @@ def test_reset_forgets_what_persisted():
     for _ in range(5):
         assert feed.see(outside, times=2) == [None, None]
         feed.checks.reset()
+
+
+def test_a_copy_finds_what_the_original_finds():
+    feed = Feed()
+    feed.see(GOOD)
+    twin = copy.deepcopy(feed)
+    assert twin.see(with_joint('joint_vel', 0, np.nan)) == ['non_finite_sensor']
+    assert twin.see(with_joint('joint_vel', 0, 100.0), times=3)[-1] == 'joint_velocity'
 
 
 def test_the_table_of_faults_lists_every_fault_that_can_be_found():
