@@ -15,9 +15,11 @@ from safety_rig import DT, POLICY_EVERY, Rig, contract, go2, lean, rig_in
 from sim2real_ros.action.pd import pd_torque
 from sim2real_ros.errors import DocumentError, JointError
 from sim2real_ros.safety import Mode, SafetyFilter
-from sim2real_ros.safety.filter import BLEND_S, last_resort
+from sim2real_ros.safety.filter import EXPIRY_PERIODS, last_resort, last_resort_impedance
+from sim2real_ros.safety.limits import Limit
 from sim2real_ros.safety.modes import Event
-from sim2real_ros.signals import JointTargets
+from sim2real_ros.safety.reference import BLEND_S, RAMP_S
+from sim2real_ros.signals import Impedance, JointTargets
 
 ROBOT = go2()
 N = len(ROBOT.joints)
@@ -72,7 +74,7 @@ def test_targets_that_are_not_finite_are_a_fault_before_the_next_torque(active, 
     assert active.safety.fault.name == 'bad_target'
     torque = active.step()
     assert active.safety.mode is Mode.FAULT
-    assert np.allclose(torque.torque, 0, atol=1e-12)  # damping of joints at rest
+    assert np.allclose(torque.torque, 0, atol=1e-6)  # damping of joints at rest
 
 
 def test_targets_of_a_wrong_length_are_a_fault(active):
@@ -91,14 +93,14 @@ def test_bad_targets_of_a_policy_that_is_not_followed_change_nothing(mode):
 
 @pytest.mark.filterwarnings('ignore::RuntimeWarning')
 def test_a_torque_that_overflows_is_a_fault_and_no_torque(active):
-    """Finite targets whose PD terms are infinite with opposite signs: their sum is NaN, which no clamp holds back."""
+    """Finite targets whose PD terms are infinite, also with opposite signs: that sum is NaN, which no clamp holds back."""
     huge = np.full(N, 1.7e308)
     active.safety.set_targets(active.contract.id, JointTargets(active.stamp, huge, np.zeros(N), np.zeros(N)))
-    assert harmless(active.step().torque)  # infinite, limited like any other wish
     rig = Rig(own=contract(damping={'.*': 5.0})).bring_to(Mode.ACTIVE)
-    rig.safety.set_targets(rig.contract.id, JointTargets(rig.stamp, huge, -huge, np.zeros(N)))
-    assert (rig.step().torque == 0).all()
-    assert rig.safety.fault.name == 'non_finite_torque'
+    for each, speed in ((active, 0 * huge), (rig, -huge)):
+        each.safety.set_targets(each.contract.id, JointTargets(each.stamp, huge, speed, np.zeros(N)))
+        assert (each.step().torque == 0).all()
+        assert each.safety.fault.name == 'non_finite_torque'
 
 
 # --- sensors that fail: each is a latched fault that damps
@@ -113,7 +115,7 @@ def break_imu(rig: Rig) -> None:
 
 
 def break_clock(rig: Rig) -> None:
-    rig.k -= 10
+    rig.k -= round(0.21 / DT)
 
 
 def break_balance(rig: Rig) -> None:
@@ -122,13 +124,57 @@ def break_balance(rig: Rig) -> None:
 
 
 def break_position(rig: Rig) -> None:
-    rig.q[2] = ROBOT.limits.upper[2] + 0.1
-    rig.run(2)
+    goal = rig.q.copy()
+    goal[2] = ROBOT.limits.upper[2] + 0.1
+    rig.v[2] = 10.0
+    rig.move(goal, speed=10.0)
 
 
 def break_velocity(rig: Rig) -> None:
     rig.v[2] = 1.3 * ROBOT.limits.velocity[2]
     rig.run(2)
+
+
+def break_encoder(rig: Rig) -> None:
+    rig.q = rig.q + 0.2
+    rig.run(2)
+
+
+def break_speedometer(rig: Rig) -> None:
+    rig.v[2] = 0.5 * ROBOT.limits.velocity[2]
+    rig.run(100)
+
+
+def break_driver(rig: Rig) -> None:
+    same = rig.state()
+    for _ in range(40):
+        rig.k += 1
+        rig.safety.step(replace(same, stamp=rig.stamp))
+
+
+def break_gyro(rig: Rig) -> None:
+    for _ in range(60):
+        rig.step(base_ang_vel=np.array([0.0, 9.0, 1e-3 * rig.k]))
+
+
+def break_imu_driver(rig: Rig) -> None:
+    for _ in range(30):
+        rig.step(base_ang_vel=np.ones(3))
+
+
+def break_order(rig: Rig) -> None:
+    for _ in range(3):
+        rig.safety.step(rig.state())
+
+
+def break_network(rig: Rig) -> None:
+    for k in range(1200):
+        rig.k += 1 + k % 2
+        rig.target = None
+        rig.safety.set_targets(
+            rig.contract.id, JointTargets(rig.stamp - DT, *[rig.contract.default_position, 0 * rig.v, 0 * rig.v])
+        )
+        rig.safety.step(rig.state())
 
 
 BREAKS = {
@@ -138,6 +184,13 @@ BREAKS = {
     'tilt': break_balance,
     'joint_position': break_position,
     'joint_velocity': break_velocity,
+    'encoder_jump': break_encoder,
+    'velocity_mismatch': break_speedometer,
+    'frozen_joint_state': break_driver,
+    'frozen_imu': break_imu_driver,
+    'angular_rate': break_gyro,
+    'stamp_order': break_order,
+    'dropped_states': break_network,
 }
 
 
@@ -201,9 +254,9 @@ def test_the_answer_carries_the_stamp_of_its_state(active):
 def test_damping_and_fault_send_damping_alone():
     for mode in (Mode.DAMPING, Mode.FAULT):
         rig = rig_in(mode)
-        rig.v = np.linspace(-3, 3, N)
-        rig.q = ROBOT.pose('stand') + 0.1
-        assert np.allclose(rig.run(20).torque, -ROBOT.damping * rig.v)
+        rig.move(ROBOT.pose('stand') + 0.05)
+        rig.v = np.linspace(-2, 2, N)
+        assert np.allclose(rig.run(40).torque, -ROBOT.damping * rig.v)
 
 
 @pytest.mark.parametrize('seed', range(5))
@@ -221,14 +274,14 @@ def test_the_torque_of_a_fault_does_not_depend_on_targets(seed):
 
 
 def test_pose_starts_without_a_step_in_torque_and_ends_in_the_default_pose(damping):
-    damping.q = ROBOT.pose('lying').copy()
+    damping.move(ROBOT.pose('lying'))
     damping.v = np.full(N, 0.3)
-    before = damping.run(20).torque
+    before = damping.run(500).torque
     damping.insist(Event.POSE)
     assert np.allclose(damping.step().torque, before, atol=0.02)
     damping.v[:] = 0
-    damping.q = damping.contract.default_position + 0.01
-    assert np.allclose(damping.run(1300).torque, -0.01 * ROBOT.pose_move.stiffness)
+    damping.move(damping.contract.default_position + 0.01)
+    assert np.allclose(damping.run(1300).torque, -0.01 * ROBOT.pose_move.stiffness, atol=1e-6)
 
 
 def test_pose_from_active_starts_without_a_step_in_torque(active):
@@ -249,10 +302,10 @@ def test_activation_blends_continuously_from_the_pose_to_the_policy(pose):
     torques = np.array([pose.step().torque for _ in range(round(BLEND_S / DT) + 20)])
     followed = 0.15 * pose.contract.gains.stiffness
     assert np.allclose(torques[0], held, atol=1e-3)
-    assert np.allclose(torques[-1], followed)
+    assert np.allclose(torques[-1], followed, atol=1e-6)
     steps = np.abs(np.diff(np.vstack((held, torques)), axis=0))
-    assert steps.max() <= 1.5 * DT / BLEND_S * np.abs(followed - held).max() + 1e-9
-    assert (np.diff(torques, axis=0) >= -1e-9).all()
+    assert steps.max() <= 1.5 * DT / BLEND_S * np.abs(followed - held).max() + 1e-6
+    assert (np.diff(torques, axis=0) >= -1e-6).all()
 
 
 def test_active_sends_the_torque_of_the_policys_gains(active):
@@ -264,7 +317,7 @@ def test_active_sends_the_torque_of_the_policys_gains(active):
     rest = np.zeros(N)
     wanted = pd_torque(JointTargets(0.0, target, rest, rest), active.contract.gains, active.q, active.v)
     torque = active.run(30)
-    assert np.allclose(torque.torque, wanted, atol=1e-12)
+    assert np.allclose(torque.torque, wanted, atol=1e-6)
     assert not torque.limited.any()
 
 
@@ -273,7 +326,7 @@ def test_velocity_and_effort_targets_are_followed(active):
     speed, effort = np.linspace(-1, 1, N), np.linspace(2, -2, N)
     active.safety.set_targets(active.contract.id, JointTargets(active.stamp, active.contract.default_position, speed, effort))
     wanted = active.contract.gains.damping * speed + effort
-    assert np.allclose(active.run(10).torque, wanted)
+    assert np.allclose(active.run(10).torque, wanted, atol=1e-6)
 
 
 # --- targets
@@ -327,13 +380,14 @@ def test_targets_do_not_survive_a_clock_that_went_back():
     rig.k = 0
     rig.step()
     assert rig.safety.fault.name == 'clock_jump'
+    rig.target = None
+    rig.run(500)
     rig.insist(Event.RESET)
     rig.insist(Event.POSE)
-    rig.target = None
     rig.run(300)
     assert 'sends no targets' in rig.safety.request(Event.ACTIVATE)
     rig.target = rig.contract.default_position
-    rig.run(20)
+    rig.run(110)
     rig.insist(Event.ACTIVATE)
     rig.run(100)
     assert rig.safety.mode is Mode.ACTIVE
@@ -375,8 +429,8 @@ def test_joints_that_the_policy_does_not_drive_are_held_at_the_stand_with_the_po
     calves = np.array(['calf' in name for name in ROBOT.joints])
     rig.q = ROBOT.pose('stand') + 0.03
     torque = rig.run(30).torque
-    assert np.allclose(torque[calves], -0.03 * ROBOT.pose_move.stiffness[calves])
-    assert np.allclose(torque[~calves], 0.02 * 25.0)
+    assert np.allclose(torque[calves], -0.03 * ROBOT.pose_move.stiffness[calves], atol=1e-6)
+    assert np.allclose(torque[~calves], 0.02 * 25.0, atol=1e-6)
 
 
 def test_targets_go_to_the_joints_that_the_contract_names_whatever_its_order():
@@ -385,7 +439,7 @@ def test_targets_go_to_the_joints_that_the_contract_names_whatever_its_order():
     offset = np.linspace(-0.1, 0.1, N)
     rig.target = rig.contract.default_position + offset
     torque = rig.run(30).torque
-    assert np.allclose(torque[order], 25.0 * offset)
+    assert np.allclose(torque[order], 25.0 * offset, atol=1e-6)
 
 
 def test_a_contract_with_unknown_joints_is_refused_with_all_of_them():
@@ -415,7 +469,7 @@ def test_a_contract_for_another_robot_with_poses_outside_is_refused_with_every_f
 
 
 def test_a_contract_is_refused_while_another_policy_is_active(active):
-    with pytest.raises(DocumentError, match='leave the mode active'):
+    with pytest.raises(DocumentError, match='another policy is active'):
         active.safety.accept(contract(name='another'))
     active.run(30)
     assert active.safety.mode is Mode.ACTIVE
@@ -446,7 +500,7 @@ def test_a_new_contract_in_pose_starts_a_new_move_and_needs_targets_of_its_own(p
     assert 'not over' in refusal
     pose.run(300)
     wanted = ROBOT.pose_move.stiffness * (own.default_position - ROBOT.pose('stand'))
-    assert np.allclose(pose.step().torque, wanted)
+    assert np.allclose(pose.step().torque, wanted, atol=1e-6)
 
 
 # --- the watchdog's last resort
@@ -462,3 +516,102 @@ def test_last_resort_damps_finite_joints_within_effort_and_leaves_the_others_alo
     assert (torque[finite] * np.sign(v[finite]) <= 0).all()
     slow = finite & (np.abs(v) < 5)
     assert np.allclose(torque[slow], -ROBOT.damping[slow] * v[slow])
+
+
+def test_last_resort_of_a_drive_is_damping_that_expires():
+    command = last_resort_impedance(ROBOT, 1.0)
+    assert is_damping(command.impedance)
+    assert 0.01 <= command.expires_s <= 0.1
+
+
+# --- leaving what the robot did
+
+
+@pytest.mark.parametrize('event', [Event.DAMP, Event.ESTOP])
+def test_entering_damping_lets_the_last_torque_die_away_while_the_damping_grows(active, event):
+    active.target = active.contract.default_position + 0.15
+    before = active.run(30).torque
+    active.v = np.full(N, 0.5)
+    before = active.step().torque
+    active.insist(event)
+    torques = np.array([active.step().torque for _ in range(round(RAMP_S / DT) + 5)])
+    damped = -ROBOT.damping * active.v
+    for k, torque in enumerate(torques):
+        share = min(1.0, (k + 1) * DT / RAMP_S)
+        assert np.allclose(torque, (1 - share) * before + share * damped, atol=1e-6)
+    assert (active.step().limited == 0).all()
+
+
+def test_after_numbers_that_are_not_finite_damping_starts_at_once(active):
+    active.target = active.contract.default_position + 0.15
+    assert np.abs(active.run(30).torque).max() > 3
+    active.v = np.full(N, 0.5)
+    damped = -ROBOT.damping * active.v
+    v = active.v.copy()
+    v[0] = np.nan
+    assert np.allclose(active.step(joint_vel=v).torque[1:], damped[1:])
+    assert np.allclose(active.step().torque, damped)
+
+
+def test_a_hand_over_says_so_in_every_joint(pose):
+    pose.insist(Event.ACTIVATE)
+    for _ in range(round(BLEND_S / DT) - 1):
+        assert (pose.step().limited & Limit.BLEND).all()
+    pose.run(3)
+    assert not (pose.step().limited & Limit.BLEND).any()
+
+
+# --- commands to drives with a PD law of their own
+
+
+def is_damping(impedance: Impedance) -> bool:
+    """Whether an impedance damps and does nothing else."""
+    t = impedance.targets
+    still = not any(part.any() for part in (t.position, t.velocity, t.effort, impedance.gains.stiffness))
+    return still and (impedance.gains.damping == ROBOT.damping).all()
+
+
+@given(
+    mode=st.sampled_from(POWERED),
+    step=arrays(float, N, elements=st.floats(-0.04, 0.04)),
+    v=arrays(float, N, elements=st.floats(-40, 40)),
+    offset=arrays(float, N, elements=st.floats(-1, 1)),
+    later=st.integers(0, 60),
+    event=st.sampled_from(list(Event)),
+)
+def test_at_the_state_that_it_answers_a_drive_comes_to_the_safe_torque_in_every_mode(mode, step, v, offset, later, event):
+    rig = rig_in(mode)
+    rig.target = rig.contract.default_position + offset
+    rig.run(later)
+    rig.safety.request(event)
+    rig.q, rig.v = rig.q + step, v
+    for _ in range(3):
+        state = rig.state(stamp=rig.stamp + DT)
+        rig.k += 1
+        safe = rig.safety.step(state)
+        command = rig.safety.impedance(safe)
+        asked = command.impedance
+        torque = pd_torque(asked.targets, asked.gains, state.joint_pos, state.joint_vel)
+        assert np.allclose(torque, safe.torque, atol=1e-9)
+        assert command.stamp == safe.stamp == state.stamp
+        assert command.expires_s >= EXPIRY_PERIODS * DT
+
+
+@pytest.mark.parametrize('mode', POWERED)
+def test_a_drive_damps_by_itself_where_no_torque_could_be_computed(mode):
+    rig = rig_in(mode)
+    q = rig.q.copy()
+    q[3] = np.nan
+    assert is_damping(rig.safety.impedance(rig.step(joint_pos=q)).impedance)
+    rig.step()
+    assert is_damping(rig.safety.impedance(rig.safety.rest()).impedance)
+
+
+def test_gains_and_targets_of_a_drive_stay_as_they_were_asked_for(active):
+    active.target = active.contract.default_position + 0.5  # more than the torque rate allows at once
+    active.run(20)
+    safe = active.step()
+    asked = active.safety.impedance(safe).impedance
+    assert (asked.gains.stiffness == active.contract.gains.stiffness).all()
+    assert (asked.gains.damping == active.contract.gains.damping).all()
+    assert np.allclose(asked.targets.position, active.target)
