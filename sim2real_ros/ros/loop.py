@@ -78,9 +78,10 @@ class ControlLoop:
         self._node, self._name, self._pause = node, name, pause
         self._idle, self._idle_ns = idle, int(idle_s * 1e9)
         self._group = Untouched()
-        self._subscriptions: list[Entry] = []
+        self._subscriptions: tuple[Entry, ...] = ()  # replaced as a whole: topics may be added while the loop runs
         self._taps: list[Subscription] = []
-        self._wait_set: Any = None  # made with the first wait, when all topics are known
+        self._wait_set: Any = None
+        self._waits_on = -1  # topics that the wait set has room for
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -105,8 +106,7 @@ class ControlLoop:
             wakes: whether a message on this topic ends a wait now; one that does not is taken when another does.
         """
         subscription = self._node.create_subscription(message_type, topic, handler, qos, callback_group=self._group)
-        self._subscriptions.append(Entry(subscription, handler, raw, wakes))
-        self._wait_set = None
+        self._subscriptions = (*self._subscriptions, Entry(subscription, handler, raw, wakes))
 
     def tap(self, message_type: type, topic: str, qos: QoSProfile) -> Callable[[], bytes | None]:
         """Subscribe to a topic that the loop does not look at by itself.
@@ -141,18 +141,18 @@ class ControlLoop:
         self.stop()
         for subscription in [*(entry.subscription for entry in self._subscriptions), *self._taps]:
             self._node.destroy_subscription(subscription)
-        self._subscriptions.clear()
+        self._subscriptions, self._waits_on = (), -1
         self._taps.clear()
-        self._wait_set = None
 
     def wait(self, timeout_ns: int) -> bool:
         """Wait for a message on any topic and handle those that are there; for loops that keep their own pace."""
+        entries = self._subscriptions
+        if self._waits_on != len(entries):
+            self._wait_set = _rclpy.WaitSet(len(entries), 0, 0, 0, 0, 0, self._node.context.handle)
+            self._waits_on = len(entries)
         wait_set = self._wait_set
-        if wait_set is None:
-            wait_set = _rclpy.WaitSet(len(self._subscriptions), 0, 0, 0, 0, 0, self._node.context.handle)
-            self._wait_set = wait_set
         wait_set.clear_entities()
-        for entry in self._subscriptions:
+        for entry in entries:
             if entry.wakes():
                 wait_set.add_subscription(entry.subscription.handle)
         wait_set.wait(timeout_ns)

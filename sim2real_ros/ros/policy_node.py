@@ -3,15 +3,17 @@
 
 configure loads and checks everything and announces the contract; activate starts the loop; targets flow whenever the
 node is active. Until the safety node follows (mode `active`) every tick is a first tick, so that history, clock and
-last action begin when the robot does.
+last action begin when the robot does. Setting the parameter `policy` while it is configured has another policy take
+over, see `exchange.py`; `shadow_policy` runs one beside it that nobody follows.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 from collections import deque
-from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,71 +23,72 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import Trigger
 
-from sim2real_ros.contract import load_contract
 from sim2real_ros.errors import NotFoundError, Sim2RealError
 from sim2real_ros.paths import find_policy, find_robot
-from sim2real_ros.policy import PolicyRunner
-from sim2real_ros.policy.novelty import NoveltyMonitor
+from sim2real_ros.policy.pilot import Pilot
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
 from sim2real_ros.ros.conversions import policy_trace_message, targets_message, time_message, velocity_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
+from sim2real_ros.ros.exchange import Exchange
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
-from sim2real_ros.safety.adoption import adopt
+from sim2real_ros.ros.shadow import Shadow
 from sim2real_ros.safety.modes import Mode
+from sim2real_ros.signals import JointTargets, RobotState
 from sim2real_ros.timing import tick_due
 
 SLEEP_SHARE = 0.85  # of the time between two ticks
+SWITCH_INTERVAL_S = 0.0005  # so that loading a policy does not hold up the one that runs
 TWISTS = {'twist': Twist, 'twist_stamped': TwistStamped}
 
 
 class PolicyNode(LifecycleNode):
-    """Runs one policy."""
+    """Runs one policy, and has others take over from it."""
 
     def __init__(self) -> None:
         super().__init__('policy_node')
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self.exit_code: int | None = None
-        declare(
-            self,
-            'policy',
-            '',
-            'Policy: shipped name, folder, contract YAML or ONNX file. Read at configure.',
-            fixed=False,
-        )
+        self._declare()
+        self._pilot: Pilot | None = None
+        self._exchange: Exchange | None = None
+        self._loop: ControlLoop | None = None
+        self._reason = 'not configured'
+        self._contract_out = self.create_publisher(String, 'policy/contract', qos.LATCHED)
+        self._targets_out = self.create_publisher(JointState, 'policy/targets', qos.COMMAND)
+        self._trace_out = self.create_publisher(Float64MultiArray, 'policy/trace', qos.COMMAND)
+        self._shadow = Shadow(self)
+        self.create_service(Trigger, '~/rollback', self._on_rollback)
+        self._followed = self._renaming = False
+        self._stamp = 0.0
+        self._command, self._command_stamp = np.zeros(3), -np.inf
+        self._ticks, self._tick_ms, self._slow = 0, 0.0, 0
+        self._tick_walls, self._shortest = deque([0.0], maxlen=6), 0.0  # s on the steady clock
+        self.add_on_set_parameters_callback(self._on_parameters)
+        self._diagnostics = Diagnostics(self, 'policy', 'onnxruntime', self._report)
+
+    def _declare(self) -> None:
+        text = 'Policy: shipped name, name in policies_folder, folder, contract YAML or ONNX file. Set it to swap policies.'
+        declare(self, 'policy', '', text, fixed=False)
+        declare(self, 'policies_folder', '', 'Folder in which policies are looked for by name first.', fixed=False)
+        declare(self, 'shadow_policy', '', 'A policy that runs beside, published and never followed.', fixed=False)
         declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file. Read at configure.', fixed=False)
         self._autostart = declare(self, 'autostart', True, 'Configure and activate at start, and end when that fails.')
         self._lockstep = declare(self, 'lockstep', False, 'The simulator waits for every answer: pair sensor samples by stamp.')
         twist = declare(self, 'cmd_vel_type', 'twist', f'Message type of cmd_vel: {" or ".join(TWISTS)}.')
         if twist not in TWISTS:
             raise NotFoundError(f'parameter cmd_vel_type is "{twist}"; valid are {", ".join(TWISTS)}')
-        declare(
-            self,
-            'stop_when_unfamiliar',
-            False,
-            'Send no more targets, so that the robot damps, when what the policy sees is unlike its training; else only warn.',
-            fixed=False,
-        )
-        self._runner: PolicyRunner | None = None
-        self._novelty: NoveltyMonitor | None = None
-        self._unfamiliar = ''
-        self._loop: ControlLoop | None = None
-        self._reason = 'not configured'
-        self._contract_out = self.create_publisher(String, 'policy/contract', qos.LATCHED)
-        self._targets_out = self.create_publisher(JointState, 'policy/targets', qos.COMMAND)
-        self._trace_out = self.create_publisher(Float64MultiArray, 'policy/trace', qos.COMMAND)
         self._twist = TWISTS[twist]
-        self._followed = False
-        self._stamp = 0.0
-        self._command, self._command_stamp = np.zeros(3), -np.inf
-        self._ticks, self._tick_ms, self._slow = 0, 0.0, 0
-        self._tick_walls, self._shortest = deque([0.0], maxlen=6), 0.0  # s on the steady clock
-        self.add_on_set_parameters_callback(_refuse_unknown)
-        self._diagnostics = Diagnostics(self, 'policy', 'onnxruntime', self._report)
+        text = (
+            'Send no more targets, so that the robot damps, when what the policy sees is unlike its training; else only warn.'
+        )
+        declare(self, 'stop_when_unfamiliar', False, text, fixed=False)
 
     # --- life
 
@@ -103,38 +106,37 @@ class PolicyNode(LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Load and check robot, contract and network; announce the contract."""
         try:
-            robot, contract = load_robot(self.get_parameter('robot').value), load_contract(self.get_parameter('policy').value)
-            adopt(robot, contract)  # what the safety node will say, before anything runs
-            self._runner, self._novelty = PolicyRunner(contract), NoveltyMonitor.of(contract)
+            robot_name = self.get_parameter('robot').value
+            robot = load_robot(robot_name)
+            pilot = Pilot.of(robot, self._place(self.get_parameter('policy').value))
+            self._shadow.choose(robot, self._place(self.get_parameter('shadow_policy').value))
         except Exception as error:  # rclpy would swallow it and say nothing
             self._reason = str(error) if isinstance(error, Sim2RealError) else f'unexpected {error!r}'
             if not self._autostart:
                 self.get_logger().error(self._reason)
             return TransitionCallbackReturn.FAILURE
-        timeout = contract.file.commands.velocity
-        self._command_timeout = timeout.timeout_s if timeout is not None else np.inf
-        needs = self._runner.builder.needs
+        self._robot, self._pilot = robot, pilot
+        self._exchange = exchange = Exchange(self, robot, robot_name)
         self._loop = ControlLoop(self, 'policy', pause=self._until_due)
         self._loop.add(String, 'safety/mode', self._on_mode, qos.LATCHED)
+        self._loop.add(String, 'safety/candidate', exchange.on_answer, qos.COMMAND)
         self._loop.add(self._twist, 'cmd_vel', self._on_command, qos.COMMAND, wakes=lambda: False)
         self._sensors = Sensors(
-            self._loop, robot, contract.joints, f'policy {contract.file.name}', self._on_joint_state,
-            imu='imu' in needs, odom='odom' in needs, lockstep=self._lockstep,
+            self._loop, robot, robot.joints, f'robot {robot.name}', self._on_joint_state,
+            imu=robot.floating or 'imu' in pilot.needs, odom='odom' in pilot.needs, lockstep=self._lockstep,
         )  # fmt: skip
-        self._contract_out.publish(String(data=contract.to_json()))
+        self._contract_out.publish(String(data=pilot.contract.to_json()))
         self._reason = 'inactive'
-        self.get_logger().info(
-            f'policy {contract.file.name} [{contract.id}]: {contract.file.rate_hz:g} Hz, '
-            f'network {self._runner.network.warm_up_ms:.2f} ms'
-        )
+        ms = pilot.runner.network.warm_up_ms
+        self.get_logger().info(f'policy {pilot.name}: {pilot.contract.file.rate_hz:g} Hz, network {ms:.2f} ms')
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start the loop."""
-        if self._runner is None or self._loop is None:
+        if self._pilot is None or self._loop is None:
             self._reason = 'activate before configure'
             return TransitionCallbackReturn.FAILURE
-        self._runner.reset()
+        self._pilot.reset()
         self._reason = 'waiting for sensors'
         self._loop.start()
         return super().on_activate(state)
@@ -163,7 +165,7 @@ class PolicyNode(LifecycleNode):
     def _forget(self) -> None:
         if self._loop is not None:
             self._loop.destroy()
-        self._runner = self._loop = None
+        self._pilot = self._loop = self._exchange = None
         self._reason = 'not configured'
 
     def _stop(self) -> None:
@@ -173,18 +175,70 @@ class PolicyNode(LifecycleNode):
     # --- executor thread
 
     def _report(self) -> Report:
-        reason, slow, self._slow = self._reason, self._slow, 0
-        if reason == 'running' and self._unfamiliar:
-            reason = self._unfamiliar
+        reason, slow, self._slow, pilot = self._reason, self._slow, 0, self._pilot
+        if reason == 'running' and pilot is not None and pilot.unfamiliar:
+            reason = pilot.unfamiliar
         if reason == 'running' and slow:
             reason = f'joint states come slower than the policy rate: {slow} gaps in the last second'
         values = {'ticks': self._ticks, 'last tick ms': f'{self._tick_ms:.2f}', 'followed': self._followed}
+        values |= {'policy': pilot.name if pilot is not None else 'none', 'shadow': self._shadow.name or 'none'}
         return 'ok' if reason == 'running' else 'warn', reason, values
+
+    def _place(self, policy: str) -> str:
+        """Return a policy's path where it lies in `policies_folder`, else what the user called it."""
+        folder = self.get_parameter('policies_folder').value
+        inside = Path(folder).expanduser() / policy if folder and policy else None
+        return str(inside) if inside is not None and inside.exists() else policy
+
+    def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
+        """Swap policies, or refuse with the whole reason; the one that runs goes on then."""
+        if self._renaming:
+            return SetParametersResult(successful=True)
+        try:
+            for parameter in parameters:
+                if parameter.name == 'robot':
+                    find_robot(str(parameter.value))
+                elif parameter.name == 'policy':
+                    self._on_policy(self._place(str(parameter.value)))
+                elif parameter.name == 'shadow_policy' and self._exchange is not None:
+                    self._shadow.take(self._exchange.load(self._place(parameter.value)) if parameter.value else None)
+        except Sim2RealError as error:
+            self.get_logger().warning(f'{parameter.name} {parameter.value} refused: {error}')
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _on_policy(self, policy: str) -> None:
+        find_policy(policy)
+        if self._exchange is None or self._pilot is None:
+            return  # read at configure
+        pilot = self._exchange.load(policy)
+        if 'odom' in pilot.needs:
+            self._sensors.need_odom()
+        self._exchange.bring_in(pilot)
+        self.get_logger().info(f'policy {pilot.name} has taken over')
+
+    def _on_rollback(self, _: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
+        """Return to the policy before."""
+        try:
+            if self._exchange is None or self._exchange.previous is None:
+                raise Sim2RealError('there was no policy before this one')
+            name, pilot = self._exchange.previous
+            self._exchange.bring_in(pilot)
+            self._renaming = True
+            self.set_parameters([Parameter('policy', value=name)])
+            reply.success, reply.message = True, pilot.name
+        except Sim2RealError as error:
+            reply.success, reply.message = False, str(error)
+        finally:
+            self._renaming = False
+        return reply
 
     # --- loop thread
 
     def _until_due(self) -> float:
         """Return how long no tick can be due, s: most of the shortest time that lay between the last ones."""
+        if self._shadow.pilot is not None or (self._exchange is not None and self._exchange.candidate is not None):
+            return 0.0  # they keep rates of their own
         return self._tick_walls[-1] + SLEEP_SHARE * self._shortest - time.monotonic()
 
     def _note_tick(self) -> None:
@@ -203,69 +257,81 @@ class PolicyNode(LifecycleNode):
         self._command, self._command_stamp = command, self._stamp
 
     def _on_joint_state(self, sample: Sample) -> None:
-        runner = self._runner
-        assert runner is not None
+        pilot, exchange, shadow = self._pilot, self._exchange, self._shadow.pilot
+        assert pilot is not None
+        assert exchange is not None
         previous, self._stamp = self._stamp, sample.stamp
-        self._slow += previous > 0 and self._stamp - previous > 1.5 * runner.contract.period_s
-        if not tick_due(self._stamp, previous, runner.contract.period_s):
+        self._slow += previous > 0 and self._stamp - previous > 1.5 * pilot.contract.period_s
+        candidate = exchange.candidate
+        due = [p for p in (pilot, candidate, shadow) if p is not None and tick_due(self._stamp, previous, p.contract.period_s)]
+        if not due:
             return
         self._note_tick()
         start = time.perf_counter()
         try:
             state = self._sensors.state(sample)
-            if state is None:
-                self._reason = self._sensors.problem
-                self.get_logger().warning(self._reason, throttle_duration_sec=2.0)
-                return
-            if not self._followed:
-                self._restart(runner)
-            fresh = 0 <= self._stamp - self._command_stamp <= self._command_timeout  # a clock may go back
-            targets = runner.step(state, self._command if fresh else np.zeros(3))
         except Sim2RealError as error:
-            self._reason = str(error)
-            self.get_logger().error(
-                f'{error}. No targets this tick; the safety node will stop the robot.', throttle_duration_sec=1.0
-            )
+            self._complain(str(error))
             return
-        self._trace_out.publish(policy_trace_message(sample.stamp_ns, _flat(runner.observation), runner.action))
-        if self._followed and self._is_unfamiliar(runner) and self.get_parameter('stop_when_unfamiliar').value:
+        if state is None:
+            self._reason = self._sensors.problem
+            self.get_logger().warning(self._reason, throttle_duration_sec=2.0)
             return
-        self._targets_out.publish(
-            targets_message(targets, runner.contract.joints, runner.contract.id, time_message(sample.stamp_ns))
-        )
-        self._reason = 'running'
-        self._ticks += 1
+        if candidate is not None and candidate in due and exchange.settled(self._followed):
+            pilot = self._take_over(exchange, pilot)
+            due.append(pilot)
+        elif candidate is not None and candidate in due:
+            self._step_beside(candidate, state)
+        if pilot in due:
+            self._tick(pilot, state, sample.stamp_ns)
+        if shadow is not None and shadow in due:
+            self._shadow.compare(self._step_beside(shadow, state), sample.stamp_ns)
         self._tick_ms = 1e3 * (time.perf_counter() - start)
 
-    def _restart(self, runner: PolicyRunner) -> None:
-        runner.reset()
-        self._unfamiliar = ''
-        if self._novelty is not None:
-            self._novelty.reset()
+    def _tick(self, pilot: Pilot, state: RobotState, stamp_ns: int) -> None:
+        if not self._followed:
+            pilot.reset()
+        try:
+            targets = pilot.step(state, self._wanted(pilot))
+        except Sim2RealError as error:
+            self._complain(f'{error}. No targets this tick; the safety node will stop the robot.')
+            return
+        contract = pilot.contract
+        self._trace_out.publish(policy_trace_message(stamp_ns, pilot.seen(), pilot.runner.action))
+        if self._followed:
+            pilot.judge()
+            if pilot.unfamiliar:
+                self.get_logger().warning(f'unlike the training: {pilot.unfamiliar}', throttle_duration_sec=1.0)
+                if self.get_parameter('stop_when_unfamiliar').value:
+                    return
+        self._targets_out.publish(targets_message(targets, contract.joints, contract.id, time_message(stamp_ns)))
+        self._shadow.followed(targets, contract.joints)
+        self._reason = 'running'
+        self._ticks += 1
 
-    def _is_unfamiliar(self, runner: PolicyRunner) -> bool:
-        """Hold what the policy sees against what it saw in training."""
-        finding = self._novelty.update(runner.observation, runner.action) if self._novelty is not None else None
-        self._unfamiliar = finding.message if finding is not None else ''
-        if finding is not None:
-            self.get_logger().warning(f'unlike the training: {finding.message}', throttle_duration_sec=1.0)
-        return finding is not None
+    def _step_beside(self, pilot: Pilot, state: RobotState) -> JointTargets | None:
+        """Run a policy that nobody follows; what goes wrong in it is its own business."""
+        try:
+            return pilot.step(state, self._wanted(pilot))
+        except Sim2RealError as error:
+            self.get_logger().warning(f'beside: {error}', throttle_duration_sec=1.0)
+            return None
 
+    def _take_over(self, exchange: Exchange, old: Pilot) -> Pilot:
+        self._pilot = pilot = exchange.take_over(self.get_parameter('policy').value, old)
+        self._contract_out.publish(String(data=pilot.contract.to_json()))
+        return pilot
 
-def _flat(observation: Mapping[str, np.ndarray]) -> np.ndarray:
-    return np.concatenate([part.ravel() for part in observation.values()])
+    def _wanted(self, pilot: Pilot) -> np.ndarray:
+        """Return the operator's command, zero when it is too old for the policy."""
+        velocity = pilot.contract.file.commands.velocity
+        timeout = velocity.timeout_s if velocity is not None else np.inf
+        fresh = 0 <= self._stamp - self._command_stamp <= timeout  # a clock may go back
+        return self._command if fresh else np.zeros(3)
 
-
-def _refuse_unknown(parameters: list[Parameter]) -> SetParametersResult:
-    """Refuse a policy or robot that does not exist; everything else about it is checked at configure."""
-    find = {'policy': find_policy, 'robot': find_robot}
-    try:
-        for parameter in parameters:
-            if parameter.name in find:
-                find[parameter.name](str(parameter.value))
-    except NotFoundError as error:
-        return SetParametersResult(successful=False, reason=str(error))
-    return SetParametersResult(successful=True)
+    def _complain(self, reason: str) -> None:
+        self._reason = reason
+        self.get_logger().error(reason, throttle_duration_sec=1.0)
 
 
 def main() -> int:

@@ -6,6 +6,7 @@ It imports neither onnxruntime nor the policy. Services set the mode; the loop t
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from pathlib import Path
@@ -72,7 +73,9 @@ class SafetyNode(Node):
         self._writer = writer(robot, order, self.get_name())
         self._mode_out = self.create_publisher(String, 'safety/mode', qos.LATCHED)
         self._command_out = self.create_publisher(Float64MultiArray, topic, qos.COMMAND)
+        self._answer_out = self.create_publisher(String, 'safety/candidate', qos.COMMAND)
         self.create_subscription(String, 'policy/contract', self._on_contract, qos.LATCHED)
+        self.create_subscription(String, 'policy/candidate', self._on_candidate, qos.COMMAND)
         if robot.monitors.operator_timeout_s is not None:
             self.create_subscription(Empty, 'operator/heartbeat', self._on_heartbeat, qos.COMMAND)
         self._rivals = Rivals(self, self._command_out.topic_name, order, self._on_rivals)
@@ -150,6 +153,17 @@ class SafetyNode(Node):
             return
         self._refused = ''
         self.get_logger().info(f'accepted policy {contract.file.name} [{contract.id}]')
+
+    def _on_candidate(self, message: String) -> None:
+        reason, contract_id = '', ''
+        try:
+            contract = Contract.from_json(message.data, 'policy/candidate')
+            contract_id = contract.id
+            with self._lock:
+                self._filter.propose(contract)
+        except Sim2RealError as error:
+            reason = str(error)
+        self._answer_out.publish(String(data=json.dumps({'candidate': contract_id, 'reason': reason})))
 
     def _on_heartbeat(self, _: Empty) -> None:
         with self._lock:

@@ -68,11 +68,21 @@ class Sensors:
         self._imu: Sample | None = None
         self._odom: Sample | None = None
         self.problem = 'no joint_states yet'
+        self._loop = loop
         if imu:
             loop.add(Imu, 'imu/data', self._on_imu, qos.SENSOR_IN, raw=True, wakes=self._waits)
         if odom:
-            loop.add(Odometry, 'odom', self._on_odom, qos.SENSOR_IN, raw=True, wakes=self._waits)
+            self._subscribe_odom()
         loop.add(JointState, 'joint_states', self._on_joints, qos.SENSOR_IN, raw=True)
+
+    def need_odom(self) -> None:
+        """Take odometry from now on as well, for a policy that comes later and needs it."""
+        if not self._needs_odom:
+            self._subscribe_odom()
+            self._needs_odom = True
+
+    def _subscribe_odom(self) -> None:
+        self._loop.add(Odometry, 'odom', self._on_odom, qos.SENSOR_IN, raw=True, wakes=self._waits)
 
     # --- arrival
 

@@ -43,8 +43,12 @@ class ConductMonitor:
         self.warnings: dict[str, str] = {}
         self.altered = 0.0
         self._busy_s = self._very_busy_s = 0.0
-        self._last: deque[np.ndarray] = deque(maxlen=2)
+        self.forget_targets()
         self._jerks: deque[tuple[float, bool]] = deque()
+
+    def forget_targets(self) -> None:
+        """Begin the comparison of targets anew, as when another policy takes over."""
+        self._last: deque[np.ndarray] = deque(maxlen=2)
 
     def see_torque(self, altered: int, dt: float) -> Fault | None:
         """Take note of a tick.

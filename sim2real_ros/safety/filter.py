@@ -16,7 +16,7 @@ from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import DocumentError
 from sim2real_ros.robot import Robot
 from sim2real_ros.safety import entry
-from sim2real_ros.safety.adoption import adopt
+from sim2real_ros.safety.adoption import Adopted, adopt
 from sim2real_ros.safety.certificate import Certificate, certify, gain_faults
 from sim2real_ros.safety.checks import StateChecks
 from sim2real_ros.safety.conduct import ConductMonitor
@@ -92,21 +92,39 @@ class SafetyFilter:
             DocumentError: its default pose is outside the robot's limits, its gains cannot be held at the robot's rate, it
                 is meant for another robot, or another policy is being followed now.
         """
-        adopted = self._link.adopted
-        if adopted is not None and contract.id == adopted.contract.id:
+        known = [policy.contract.id for policy in (self._link.adopted, self._link.candidate) if policy is not None]
+        if self.mode is Mode.ACTIVE and contract.id in known:
+            return  # a candidate takes over with its first targets
+        if self._link.adopted is not None and contract.id == self._link.adopted.contract.id:
             return
-        adopted = adopt(self.robot, contract)
-        faults = gain_faults(self.robot, adopted.gains, self.certificate, 'gains')
+        adopted = self._adopt(contract)
         if self.mode is Mode.ACTIVE:
-            faults.append('another policy is active; leave the mode active before changing it')
-        if faults:
-            raise DocumentError(contract.source, faults)
+            raise DocumentError(contract.source, ['another policy is active; announce this one as a candidate first'])
         self._link.accept(adopted)
-        self._reference.goal = adopted.goal
-        if self._recorder is not None:
-            self._recorder.policy(contract.file.name, contract.id)
+        self._follow(adopted)
         if self.mode is Mode.POSE and self._state is not None:
             self._reference.enter(Mode.POSE, self._state, self._limiter.torque)
+
+    def propose(self, contract: Contract) -> None:
+        """Take the contract of a policy that will replace the one that is followed, from its first targets on.
+
+        Raises:
+            JointError, DocumentError: as `accept`; the policy that is followed goes on.
+        """
+        self._link.candidate = None
+        self._link.candidate = self._adopt(contract)
+
+    def _adopt(self, contract: Contract) -> Adopted:
+        adopted = adopt(self.robot, contract)
+        faults = gain_faults(self.robot, adopted.gains, self.certificate, 'gains')
+        if faults:
+            raise DocumentError(contract.source, faults)
+        return adopted
+
+    def _follow(self, adopted: Adopted) -> None:
+        self._reference.goal = adopted.goal
+        if self._recorder is not None:
+            self._recorder.policy(adopted.contract.file.name, adopted.contract.id)
 
     @property
     def contract(self) -> Contract | None:
@@ -203,6 +221,10 @@ class SafetyFilter:
             self._link.forget()
             self._operator_stamp = -math.inf  # else a heartbeat of before would count until the clock is there again
         fresh = self._link.advance(state.stamp)
+        if fresh and self._link.succeed() and self._link.adopted is not None:
+            self._follow(self._link.adopted)
+            self._reference.hand_over(state.stamp)
+            self._conduct.forget_targets()
         if self.mode is Mode.OFF:
             return None
         state, found = self._checks.check(state, 0.0 if self._first else dt)  # how old states were in `off` is no fault

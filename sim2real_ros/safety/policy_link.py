@@ -19,23 +19,26 @@ class PolicyLink:
 
     Attributes:
         adopted: the policy, None before one was accepted.
+        candidate: a policy that will be followed from its first targets on, None where none is announced.
         targets: those that count now, None before the first.
         answers: targets since the policy was accepted.
     """
 
     def __init__(self) -> None:
         self.adopted: Adopted | None = None
+        self.candidate: Adopted | None = None
         self.forget()
 
     def forget(self) -> None:
         """Drop all targets, as when the clock starts afresh and those of before it would look new for ever."""
         self.targets: JointTargets | None = None
         self._next: JointTargets | None = None
+        self._successor: Adopted | None = None  # whose first targets `_next` are
         self.answers = 0
 
     def accept(self, adopted: Adopted) -> None:
         """Take a policy; targets of the one before are dropped."""
-        self.adopted = adopted
+        self.adopted, self.candidate = adopted, None
         self.forget()
 
     def offer(self, contract_id: str, targets: JointTargets, now: float | None) -> Fault | None:
@@ -51,8 +54,8 @@ class PolicyLink:
         Returns:
             What is wrong with them.
         """
-        adopted, newest = self.adopted, self._next or self.targets
-        if adopted is None or contract_id != adopted.contract.id or now is None or targets.stamp - now > FUTURE_S:
+        adopted, newest = self._sender(contract_id), self._next or self.targets
+        if adopted is None or now is None or targets.stamp - now > FUTURE_S:
             return None
         if newest is not None and targets.stamp <= newest.stamp:
             return None
@@ -61,14 +64,27 @@ class PolicyLink:
             name = adopted.contract.file.name
             return Fault('bad_target', f'targets of policy {name} are not finite or of a wrong length')
         self._next = spread
+        self._successor = adopted if adopted is self.candidate else None
         self.answers += 1
         return None
+
+    def _sender(self, contract_id: str) -> Adopted | None:
+        """Return the policy that may send targets under an id; the old one no more once the new one has begun."""
+        known = (self.candidate,) if self._successor is not None else (self.adopted, self.candidate)
+        return next((policy for policy in known if policy is not None and policy.contract.id == contract_id), None)
 
     def advance(self, stamp: float) -> bool:
         """Let the newest targets count from the state of this stamp on; returns whether they are new."""
         if self._next is None or self._next.stamp >= stamp:
             return False
         self.targets, self._next = self._next, None
+        return True
+
+    def succeed(self) -> bool:
+        """Let a candidate take over whose first targets count now; returns whether one did."""
+        if self._successor is None or self._next is not None:
+            return False
+        self.adopted, self.candidate, self._successor = self._successor, None, None
         return True
 
     def followed(self) -> Impedance | None:

@@ -14,6 +14,7 @@ from sim2real_ros.safety.pose import PoseMove
 from sim2real_ros.signals import Gains, Impedance, JointTargets, RobotState
 
 BLEND_S = 0.3  # from holding the pose to following the policy
+SWAP_S = 0.3  # from following one policy to following the next
 RAMP_S = 0.06  # the torque of before dies away while the damping grows
 
 
@@ -34,6 +35,9 @@ class Reference:
         self._move: PoseMove | None = None
         self._since = -math.inf  # stamp at which the mode was entered
         self._left = self._zero  # torque that acted then
+        self._last = self._damping  # what was asked for last
+        self._before: Impedance | None = None  # what the policy before asked for last
+        self._swapped = -math.inf  # stamp at which the next policy took over
         self.blending = False
 
     def enter(self, mode: Mode, state: RobotState, torque: np.ndarray, *, abrupt: bool = False) -> None:
@@ -51,6 +55,10 @@ class Reference:
         if mode is Mode.POSE:
             self._move = PoseMove(self._robot, state, torque, self.goal)
 
+    def hand_over(self, stamp: float) -> None:
+        """Begin to follow another policy: what was asked for last blends into what it asks for, gains and all."""
+        self._before, self._swapped = self._last, stamp
+
     def arrived(self, stamp: float) -> bool:
         """Return whether the move into the pose is over."""
         return self._move is not None and self._move.done(stamp)
@@ -63,6 +71,10 @@ class Reference:
             stamp: s, of the state to answer.
             followed: what the policy asks, None without a policy.
         """
+        self._last = self._asked(mode, stamp, followed)
+        return self._last
+
+    def _asked(self, mode: Mode, stamp: float, followed: Impedance | None) -> Impedance:
         since = stamp - self._since
         self.blending = False
         if mode in (Mode.DAMPING, Mode.FAULT) or self._move is None:
@@ -72,12 +84,18 @@ class Reference:
             share = since / RAMP_S
             return self._damped(share * self._robot.damping, (1 - share) * self._left)
         if mode is Mode.ACTIVE and followed is not None:
-            if since >= BLEND_S:
-                return followed
-            self.blending = True
-            s = max(since, 0.0) / BLEND_S
-            return blend(Impedance(self._move.targets(stamp), self._hold), followed, s * s * (3 - 2 * s))
+            if since < BLEND_S:
+                return self._blended(Impedance(self._move.targets(stamp), self._hold), followed, since / BLEND_S)
+            if self._before is not None and stamp - self._swapped < SWAP_S:
+                return self._blended(self._before, followed, (stamp - self._swapped) / SWAP_S)
+            self._before = None
+            return followed
         return Impedance(self._move.targets(stamp), self._hold)
+
+    def _blended(self, old: Impedance, new: Impedance, s: float) -> Impedance:
+        self.blending = True
+        s = max(s, 0.0)
+        return blend(old, new, s * s * (3 - 2 * s))
 
     def damping(self) -> Impedance:
         """Return pure damping."""

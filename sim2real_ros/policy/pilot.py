@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`Pilot`: one policy at the controls of one robot: states in robot order in, joint targets in policy order out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sim2real_ros.contract import load_contract
+from sim2real_ros.contract.contract import Contract
+from sim2real_ros.joints import JointMap
+from sim2real_ros.policy.novelty import NoveltyMonitor
+from sim2real_ros.policy.runner import PolicyRunner
+from sim2real_ros.robot import Robot
+from sim2real_ros.safety.adoption import adopt
+from sim2real_ros.signals import JointTargets, RobotState
+
+SETTLE_S = 0.5  # what a policy sees before it takes over from another one: history, recurrent state
+
+
+class Pilot:
+    """A loaded and checked policy.
+
+    Attributes:
+        contract: of the policy.
+        runner: of the policy.
+        unfamiliar: the sentence of the novelty monitor, '' while it is silent.
+    """
+
+    def __init__(self, robot: Robot, contract: Contract) -> None:
+        """Load everything; raises what `adopt`, `PolicyRunner` and `NoveltyMonitor.of` raise."""
+        adopt(robot, contract)  # what the safety node will say, before anything runs
+        self.contract, self.runner = contract, PolicyRunner(contract)
+        self._novelty = NoveltyMonitor.of(contract)
+        self._to_policy = JointMap(robot.joints, contract.joints, source=f'robot {robot.name}', target=contract.file.name)
+        self.unfamiliar = ''
+
+    @classmethod
+    def of(cls, robot: Robot, policy: str) -> Pilot:
+        """Load a policy by what a user calls it; see `load_contract`."""
+        return cls(robot, load_contract(policy))
+
+    @property
+    def name(self) -> str:
+        """Name and id, for people."""
+        return f'{self.contract.file.name} [{self.contract.id}]'
+
+    @property
+    def needs(self) -> list[str]:
+        """Sensors beside the joint states."""
+        return self.runner.builder.needs
+
+    @property
+    def settling_ticks(self) -> int:
+        """How many ticks it must have run beside another one before it takes over."""
+        lags = [max(part.stack.lags) for part in self.contract.observations.values()]
+        return max([*lags, round(SETTLE_S / self.contract.period_s)])
+
+    def reset(self) -> None:
+        """Start afresh."""
+        self.runner.reset()
+        self.unfamiliar = ''
+        if self._novelty is not None:
+            self._novelty.reset()
+
+    def step(self, state: RobotState, command: np.ndarray) -> JointTargets:
+        """Compute one tick.
+
+        Args:
+            state: joints in robot order.
+            command: (3,) m/s, m/s, rad/s.
+
+        Returns:
+            Targets in policy order.
+
+        Raises:
+            NetworkError: the observation or the network's output is not finite.
+        """
+        view = replace(state, joint_pos=self._to_policy(state.joint_pos), joint_vel=self._to_policy(state.joint_vel))
+        return self.runner.step(view, command)
+
+    def seen(self) -> np.ndarray:
+        """Return the observation of the last tick as the network got it, all inputs side by side."""
+        return np.concatenate([part.ravel() for part in self.runner.observation.values()])
+
+    def judge(self) -> None:
+        """Hold what it saw in the last tick against what it saw in training; sets `unfamiliar`."""
+        finding = self._novelty.update(self.runner.observation, self.runner.action) if self._novelty is not None else None
+        self.unfamiliar = finding.message if finding is not None else ''
