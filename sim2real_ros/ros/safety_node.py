@@ -280,7 +280,7 @@ class SafetyNode(Node):
         self._mode_out.publish(String(data=mode.value))
         if fault is not None:
             self.get_logger().error(f'FAULT {fault.name}: {fault.message}')
-        elif mode is Mode.DAMPING and not self._filter.last_change.startswith('operator'):
+        elif mode is Mode.DAMPING and not self._filter.last_change.startswith('operator:'):
             self.get_logger().warning(f'damping: {self._filter.last_change}')
         else:
             self.get_logger().info(f'mode {mode.value}')
