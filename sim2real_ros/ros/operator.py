@@ -9,7 +9,9 @@ from collections.abc import Callable
 import numpy as np
 import rclpy
 from geometry_msgs.msg import Twist
+from rcl_interfaces.srv import SetParameters
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
@@ -74,6 +76,20 @@ class Operator:
         self._node.destroy_client(client)
         answer = future.result()
         return None if answer.success else answer.message
+
+    def set_parameter(self, node: str, name: str, value: object, timeout_s: float = 60.0) -> str | None:
+        """Set a parameter of a node; returns the reason of a refusal, or None.
+
+        Raises:
+            RunError: no answer in time.
+        """
+        client = self._node.create_client(SetParameters, f'{node}/set_parameters')
+        self.wait(client.service_is_ready, timeout_s, f'{node} did not appear')
+        future = client.call_async(SetParameters.Request(parameters=[Parameter(name, value=value).to_parameter_msg()]))
+        self.wait(future.done, timeout_s, f'{node} did not answer')
+        self._node.destroy_client(client)
+        result = future.result().results[0]
+        return None if result.successful else result.reason
 
     def insist(self, service: str, timeout_s: float) -> None:
         """Call a service until it is granted.
