@@ -75,3 +75,7 @@ class RunError(Sim2RealError):
 
 class TripFileError(Sim2RealError):
     """A file is not the record of a trip, or only a part of one."""
+
+
+class FormatError(Sim2RealError):
+    """The files of another trainer are of no known format, lack what it needs, or do not say one thing."""

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of a source, and the keys of its YAML, with all faults in one message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sim2real_ros.contract.importers.draft import Hints
+from sim2real_ros.contract.importers.inert_yaml import load_inert
+from sim2real_ros.contract.importers.network import as_onnx
+from sim2real_ros.errors import DocumentError, Sim2RealError
+
+MISSING = object()
+
+
+class Keys:
+    """A mapping of a foreign YAML file; what is missing or of a wrong type is collected and told at once.
+
+    Attributes:
+        data: the mapping.
+        source: the file, for messages.
+        faults: one line per fault, with the path of the key.
+    """
+
+    def __init__(self, data: Any, source: str, where: str = '', faults: list[str] | None = None) -> None:
+        self.data: dict[str, Any] = data if isinstance(data, dict) else {}
+        self.source, self._where = source, where
+        self.faults: list[str] = [] if faults is None else faults
+        if not isinstance(data, dict):
+            self.fault('', f'a mapping is expected, not {_kind(data)}')
+
+    def __contains__(self, key: str) -> bool:
+        return self.data.get(key) is not None
+
+    def fault(self, key: str, message: str) -> None:
+        """Collect a fault."""
+        self.faults.append(f'{".".join(part for part in (self._where, key) if part) or "document"}: {message}')
+
+    def raise_faults(self) -> None:
+        """Raise DocumentError if there are any faults."""
+        if self.faults:
+            raise DocumentError(self.source, self.faults)
+
+    def below(self, key: str) -> Keys:
+        """Return a mapping under a key."""
+        where = f'{self._where}.{key}' if self._where else key
+        value = self.data.get(key)
+        if value is None:
+            self.fault(key, 'is missing')
+            value = {}
+        return Keys(value, self.source, where, self.faults)
+
+    def number(self, key: str, default: Any = MISSING) -> float:
+        """Return a number; 1e-3 without a dot, which YAML takes for text, is one too."""
+        value = self._get(key, default)
+        number = to_number(value)
+        if number is None and value is not default:
+            self.fault(key, f'a number is expected, not {_kind(value)}')
+        return float('nan') if number is None and value is MISSING else value if number is None else number
+
+    def numbers(self, key: str, count: int | None = None, default: Any = MISSING) -> list[float]:
+        """Return a list of numbers; one number stands for `count` equal ones."""
+        value = self._get(key, default)
+        if value is default:
+            return [] if default is MISSING else default
+        if count is not None and to_number(value) is not None:
+            value = [value] * count
+        numbers = [to_number(part) for part in value] if isinstance(value, list) else [None]
+        if any(number is None for number in numbers):
+            self.fault(key, f'a list of numbers is expected, not {_kind(value)}')
+        elif count is not None and len(numbers) != count:
+            self.fault(key, f'has {len(numbers)} numbers, {count} are expected')
+        return [0.0 if number is None else number for number in numbers]
+
+    def names(self, key: str, default: Any = MISSING) -> list[str]:
+        """Return a list of texts."""
+        value = self._get(key, default)
+        if value is default:
+            return [] if default is MISSING else default
+        if not isinstance(value, list) or not all(isinstance(part, str) for part in value):
+            self.fault(key, f'a list of names is expected, not {_kind(value)}')
+            return []
+        return value
+
+    def _get(self, key: str, default: Any) -> Any:
+        value = self.data.get(key)
+        if value is None:
+            if default is MISSING:
+                self.fault(key, 'is missing')
+            return default
+        return value
+
+
+def to_number(value: Any) -> float | None:
+    """Return a finite number, or None for what is not one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if abs(number) < float('inf') else None
+
+
+def peek(path: Path) -> dict[Any, Any]:
+    """Return the mapping of a YAML file, {} for whatever else it is; for `detect`."""
+    try:
+        data = load_inert(path)
+    except Sim2RealError:
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def yaml_files(source: Path, depth: int = 2) -> list[Path]:
+    """Return the YAML files of a source: itself, or those in the folder and `depth` levels below it."""
+    if source.is_file():
+        return [source] if source.suffix in ('.yaml', '.yml') else []
+    found = (path for level in range(depth + 1) for path in sorted(source.glob('*/' * level + '*.y*ml')))
+    return [path for path in found if path.is_file()]
+
+
+def find_network(named: str | None, near: Iterable[Path], hints: Hints, source: str) -> Path:
+    """Return the network as ONNX: what the user gave, what the source names, or the only one near.
+
+    Args:
+        named: path or file name in the source, often of another machine; its last part counts.
+        near: folders to look in.
+        hints: for --network and the conversion of TorchScript.
+        source: for messages.
+
+    Raises:
+        DocumentError: none is there, or several and none is named.
+    """
+    if hints.network is not None:
+        return as_onnx(hints.network, hints)
+    folders = list(dict.fromkeys(folder for folder in near if folder.is_dir()))
+    name = Path(named.replace('\\', '/')).name if named else None
+    if name:
+        for wanted in (f'{Path(name).stem}.onnx', name):  # an ONNX file of the same name needs no conversion
+            for folder in folders:
+                if (folder / wanted).is_file():
+                    return as_onnx(folder / wanted, hints)
+    for suffix in ('.onnx', '.pt'):
+        found = [path for folder in folders for path in sorted(folder.glob(f'*{suffix}'))]
+        if len(found) == 1:
+            return as_onnx(found[0], hints)
+    wanted = f'the network {name} is' if name else 'exactly one network (.onnx, .pt) is'
+    raise DocumentError(source, [f'{wanted} not in {", ".join(map(str, folders))}; give it with --network FILE'])
+
+
+def _kind(value: Any) -> str:
+    text = f'{type(value).__name__} {str(value)[:60]!r}'
+    return 'nothing' if value is None else text
