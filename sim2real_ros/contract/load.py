@@ -12,7 +12,8 @@ from sim2real_ros.document import parse_yaml, read_yaml, validate
 from sim2real_ros.errors import ModelFileError, NotFoundError
 from sim2real_ros.paths import find_policy
 
-METADATA_KEY = 'sim2real.contract'
+METADATA_KEY, GOLDEN_KEY = 'sim2real.contract', 'sim2real.golden'
+EMBEDDED = 'embedded'  # as `golden`: the vectors are in the network's metadata
 GIT_LFS = b'version https://git-lfs'
 
 

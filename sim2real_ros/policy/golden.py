@@ -7,6 +7,8 @@ processor that rounds badly shows here, before a motor turns.
 
 from __future__ import annotations
 
+import base64
+import io
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -14,8 +16,9 @@ from collections.abc import Mapping
 import numpy as np
 
 from sim2real_ros.contract.contract import Contract
+from sim2real_ros.contract.load import EMBEDDED, GOLDEN_KEY
 from sim2real_ros.errors import ModelFileError, NetworkError
-from sim2real_ros.policy.network import Network
+from sim2real_ros.policy.network import Network, read_metadata
 
 TOLERANCE = 1e-3  # on an action of order 1; float32 kernels of two machines differ by less than 1e-5
 
@@ -34,7 +37,7 @@ def check_golden(contract: Contract, widths: Mapping[str, int]) -> float | None:
         return None
     path = contract.folder / contract.file.golden
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(golden_bytes(contract)), allow_pickle=False) as archive:
             data = dict(archive)
         inputs = {name: _rows(data, f'in__{name}', width) for name, width in widths.items()}
         expected = {
@@ -56,6 +59,23 @@ def check_golden(contract: Contract, widths: Mapping[str, int]) -> float | None:
             'this is not the network that was validated'
         )
     return worst
+
+
+def golden_bytes(contract: Contract) -> bytes:
+    """Return the golden file, from beside the network or from its metadata.
+
+    Raises:
+        OSError, ValueError: it is not there or not base64.
+    """
+    assert contract.folder is not None
+    assert contract.file.golden is not None
+    if contract.file.golden != EMBEDDED:
+        return (contract.folder / contract.file.golden).read_bytes()
+    assert contract.model_path is not None
+    text = read_metadata(contract.model_path).get(GOLDEN_KEY)
+    if text is None:
+        raise ValueError(f'the network has no metadata {GOLDEN_KEY}')
+    return base64.b64decode(text, validate=True)
 
 
 def _rows(data: Mapping[str, np.ndarray], key: str, width: int) -> np.ndarray:

@@ -14,6 +14,8 @@ from sim2real_ros.errors import Sim2RealError
 COMMANDS = {
     'run': 'the whole stack on the embedded simulator',
     'show': 'what the stack understood of a policy',
+    'check': 'everything that can be found out about a policy without a robot',
+    'pack': 'a whole policy in one ONNX file',
     'evaluate': 'how well a policy follows commands and survives randomised robots',
     'trips': 'what happened around each stop of the safety node',
     'novelty': 'write the statistics by which the stack notices that a policy sees something new',
