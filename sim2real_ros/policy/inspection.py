@@ -7,7 +7,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -152,7 +151,7 @@ def _ranges(runner: PolicyRunner) -> Iterator[Check]:
     for extent in RANGES:
         largest = 0.0
         for _ in range(20):
-            outputs = runner.network.run(_observations(runner, partial(rng.uniform, -extent, extent)))
+            outputs = runner.network.run(_observations(runner, _uniform(rng, extent)))
             largest = max(largest, *(float(np.abs(values).max()) for values in outputs.values()))
             good &= bool(np.isfinite(largest))
         said.append(f'{extent:g}: {largest:.3g}')
@@ -177,6 +176,10 @@ def _not_finite(runner: PolicyRunner) -> Iterator[Check]:
 def _sensors(runner: PolicyRunner) -> Iterator[Check]:
     needs = [TOPICS.get(need, need) for need in runner.builder.needs]
     yield Check('sensors', 'pass', ', '.join(['joint_states', *needs]))
+
+
+def _uniform(rng: np.random.Generator, extent: float) -> Callable[[int], np.ndarray]:
+    return lambda n: rng.uniform(-extent, extent, n)
 
 
 def _observations(runner: PolicyRunner, make: Callable[[int], np.ndarray]) -> dict[str, np.ndarray]:
