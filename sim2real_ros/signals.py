@@ -34,6 +34,9 @@ class RobotState:
     base_ang_vel: np.ndarray | None = None  # (..., 3) rad/s, base frame
     base_lin_vel: np.ndarray | None = None  # (..., 3) m/s, base frame, where odometry exists
     imu_age: float = 0.0  # s, how much older the IMU sample is than the joint sample
+    base_pos: np.ndarray | None = None  # (..., 3) m, origin of the base in the world, where odometry exists
+    base_lin_acc: np.ndarray | None = None  # (..., 3) m/s^2, specific force in the base frame: +g upwards at rest
+    foot_contacts: np.ndarray | None = None  # (..., k) 1 where a foot touches, 0 where not, in the contract's order
 
 
 @dataclass(frozen=True, slots=True)
