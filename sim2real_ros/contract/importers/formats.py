@@ -12,6 +12,11 @@ from sim2real_ros.contract.importers.draft import Hints, Imported
 from sim2real_ros.errors import FormatError
 
 FORMATS: dict[str, str] = {  # name of the format: module of this folder
+    'unitree_rl_lab': 'unitree_rl_lab',
+    'rl_sar': 'rl_sar',
+    'unitree_rl_gym': 'unitree_rl_gym',
+    'berkeley_humanoid_lite': 'berkeley',
+    'legged_rl_deploy': 'legged_rl_deploy',
 }
 
 

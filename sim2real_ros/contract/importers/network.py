@@ -102,9 +102,9 @@ def as_onnx(path: Path, hints: Hints, width: int | None = None) -> Path:
         return path
     if path.suffix not in TORCHSCRIPT:
         raise ModelFileError(f'{path} is neither ONNX (.onnx) nor TorchScript ({", ".join(TORCHSCRIPT)})')
-    from sim2real_ros.contract.importers.torchscript import convert  # noqa: PLC0415 - torch only where it is needed
+    from sim2real_ros.contract.importers.torchscript import to_onnx  # noqa: PLC0415 - torch only where it is needed
 
-    return convert(path, hints.workspace, width)
+    return to_onnx(path, hints.workspace / f'{path.stem}.onnx', width)
 
 
 def copy_network(path: Path, folder: Path) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from sim2real_ros.contract.importers.draft import Hints
 from sim2real_ros.contract.importers.inert_yaml import load_inert
 from sim2real_ros.contract.importers.network import as_onnx
-from sim2real_ros.errors import DocumentError, Sim2RealError
+from sim2real_ros.errors import DocumentError, FormatError, Sim2RealError
 
 MISSING = object()
 
@@ -22,11 +22,12 @@ class Keys:
         data: the mapping.
         source: the file, for messages.
         faults: one line per fault, with the path of the key.
+        where: path of the mapping in the file.
     """
 
     def __init__(self, data: Any, source: str, where: str = '', faults: list[str] | None = None) -> None:
         self.data: dict[str, Any] = data if isinstance(data, dict) else {}
-        self.source, self._where = source, where
+        self.source, self.where = source, where
         self.faults: list[str] = [] if faults is None else faults
         if not isinstance(data, dict):
             self.fault('', f'a mapping is expected, not {_kind(data)}')
@@ -36,7 +37,7 @@ class Keys:
 
     def fault(self, key: str, message: str) -> None:
         """Collect a fault."""
-        self.faults.append(f'{".".join(part for part in (self._where, key) if part) or "document"}: {message}')
+        self.faults.append(f'{".".join(part for part in (self.where, key) if part) or "document"}: {message}')
 
     def raise_faults(self) -> None:
         """Raise DocumentError if there are any faults."""
@@ -45,7 +46,7 @@ class Keys:
 
     def below(self, key: str) -> Keys:
         """Return a mapping under a key."""
-        where = f'{self._where}.{key}' if self._where else key
+        where = f'{self.where}.{key}' if self.where else key
         value = self.data.get(key)
         if value is None:
             self.fault(key, 'is missing')
@@ -119,6 +120,19 @@ def yaml_files(source: Path, depth: int = 2) -> list[Path]:
         return [source] if source.suffix in ('.yaml', '.yml') else []
     found = (path for level in range(depth + 1) for path in sorted(source.glob('*/' * level + '*.y*ml')))
     return [path for path in found if path.is_file()]
+
+
+def single_file(found: list[Path], source: Path, needs: str) -> Path:
+    """Return the only file of a format in a source.
+
+    Raises:
+        FormatError: there is none, or there are several to choose from.
+    """
+    if not found:
+        raise FormatError(f'{source} is not what this format needs: {needs}')
+    if len(found) > 1:
+        raise FormatError(f'{source} holds several policies; give one of them: {", ".join(map(str, found))}')
+    return found[0]
 
 
 def find_network(named: str | None, near: Iterable[Path], hints: Hints, source: str) -> Path:
