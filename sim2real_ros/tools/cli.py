@@ -15,6 +15,7 @@ COMMANDS = {
     'run': 'the whole stack on the embedded simulator',
     'show': 'what the stack understood of a policy',
     'check': 'everything that can be found out about a policy without a robot',
+    'parity': "whether a contract builds what the trainer's deployment fed its network, and why not",
     'pack': 'a whole policy in one ONNX file',
     'evaluate': 'how well a policy follows commands and survives randomised robots',
     'trips': 'what happened around each stop of the safety node',
