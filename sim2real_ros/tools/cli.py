@@ -7,22 +7,26 @@ import argparse
 import importlib
 import signal
 import sys
+from typing import Any
 
 import sim2real_ros
 from sim2real_ros.errors import Sim2RealError
 
 COMMANDS = {
     'run': 'the whole stack on the embedded simulator',
+    'import': 'a policy of another trainer, with every assumption listed',
     'show': 'what the stack understood of a policy',
     'check': 'everything that can be found out about a policy without a robot',
     'parity': "whether a contract builds what the trainer's deployment fed its network, and why not",
+    'certify': "what a robot's joints can brake, and which limits the safety node therefore promises",
     'pack': 'a whole policy in one ONNX file',
     'evaluate': 'how well a policy follows commands and survives randomised robots',
     'trips': 'what happened around each stop of the safety node',
     'novelty': 'write the statistics by which the stack notices that a policy sees something new',
     'train': 'train a shipped policy again',
-    'schema': 'print the JSON schema of the contract',
+    'schema': 'print the JSON schema of the contract or of the robot file',
 }
+MODULES = {'import': 'import_policy'}  # where the file has another name than the command
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -34,11 +38,11 @@ def main(arguments: list[str] | None = None) -> int:
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         if [name] == given:  # only the chosen command is imported: `show` must not need MuJoCo
-            importlib.import_module(f'sim2real_ros.tools.{name}').add_arguments(command)
+            _module(name).add_arguments(command)
     chosen = parser.parse_args(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # end as on Ctrl-C: what was started is stopped
     try:
-        return int(importlib.import_module(f'sim2real_ros.tools.{chosen.tool}').main(chosen))
+        return int(_module(chosen.tool).main(chosen))
     except Sim2RealError as error:
         print(f'sim2real {chosen.tool}: {error}', file=sys.stderr)
         return 1
@@ -46,6 +50,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
     except BrokenPipeError:
         return 0
+
+
+def _module(command: str) -> Any:
+    return importlib.import_module(f'sim2real_ros.tools.{MODULES.get(command, command)}')
 
 
 if __name__ == '__main__':

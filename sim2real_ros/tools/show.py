@@ -8,11 +8,13 @@ import argparse
 import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 
 from sim2real_ros.action.decode import ActionDecoder
 from sim2real_ros.contract import Contract, load_contract
-from sim2real_ros.contract.schema import Phase, VelocityCommand
+from sim2real_ros.contract.schema import Assumption, Phase, VelocityCommand
+from sim2real_ros.errors import NotFoundError
 from sim2real_ros.observation import ObservationBuilder
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.policy.statistics import load_statistics
@@ -29,9 +31,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(arguments: argparse.Namespace) -> int:
     """Print the tables; the network is opened and checked on the way."""
     contract = load_contract(arguments.policy)
-    robot = load_robot(arguments.robot or contract.file.robot)
+    robot = load_robot(arguments.robot) if arguments.robot else known_robot(contract.file.robot)
+    report(Console(markup=False), contract, robot)
+    return 0
+
+
+def known_robot(name: str) -> Robot | None:
+    """Return a robot by name; None where there is no robot file of that name."""
+    try:
+        return load_robot(name)
+    except NotFoundError:
+        return None
+
+
+def report(console: Console, contract: Contract, robot: Robot | None) -> None:
+    """Print the tables of a policy, and whether the robot, if it is known, can follow it."""
     runner = PolicyRunner(contract)
-    console = Console(markup=False)
     console.print(_head(contract, runner))
     for name in contract.observations:
         console.print(_terms(name, contract, runner.builder))
@@ -40,10 +55,15 @@ def main(arguments: argparse.Namespace) -> int:
         console.print(f'recurrent state: {states}')
     for name, action in contract.file.outputs.items():
         clip = 'no clip' if action.clip is None else f'clip {action.clip}'
-        console.print(f'output {name}: {action.type}, target = {action.offset} + scale * action, {clip}')
+        offset = 'its own offsets' if isinstance(action.offset, dict) else action.offset
+        console.print(f'output {name}: {action.type}, target = {offset} + scale * action, {clip}')
     console.print(_joints(contract, robot))
-    adopt(robot, contract)  # what the safety node will say
-    return 0
+    if contract.file.assumptions:
+        _print_assumptions(console, contract.file.assumptions)
+    if robot is None:
+        console.print(f'robot {contract.file.robot}: there is no robot file of this name, so joints and limits are not checked')
+    else:
+        adopt(robot, contract)  # what the safety node will say
 
 
 def _head(contract: Contract, runner: PolicyRunner) -> Table:
@@ -106,13 +126,14 @@ def _terms(name: str, contract: Contract, builder: ObservationBuilder) -> Table:
     return table
 
 
-def _joints(contract: Contract, robot: Robot) -> Table:
-    title = f'joints in policy order, limits of robot {robot.name}; rad, N m/rad, N m s/rad, N m, rad/s'
+def _joints(contract: Contract, robot: Robot | None) -> Table:
+    limits_of = f'limits of robot {robot.name}' if robot else 'limits unknown'
+    title = f'joints in policy order, {limits_of}; rad, N m/rad, N m s/rad, N m, rad/s'
     table = _table(title, ('#', 'joint', 'scale', 'default', 'range', 'kp', 'kd', 'effort', 'speed'))
     decoder = ActionDecoder(contract)
     for i, joint in enumerate(contract.joints):
-        extent, effort, speed = 'missing', '', ''
-        if joint in robot.joints:
+        extent, effort, speed = 'missing' if robot else '', '', ''
+        if robot and joint in robot.joints:
             r, limits = robot.joints.index(joint), robot.limits
             extent = f'{limits.lower[r]:.2f} {limits.upper[r]:.2f}'
             effort, speed = f'{limits.effort[r]:g}', f'{limits.velocity[r]:g}'
@@ -121,3 +142,11 @@ def _joints(contract: Contract, robot: Robot) -> Table:
             str(i), joint, f'{decoder.scale_of(joint):g}', f'{contract.default_position[i]:.2f}', extent, kp, kd, effort, speed
         )
     return table
+
+
+def _print_assumptions(console: Console, assumptions: list[Assumption]) -> None:
+    """Print what the importer had to assume, each with its reason below it."""
+    console.print('assumptions: what the source does not say')
+    for one in assumptions:
+        console.print(Padding(f'{one.field} = {one.value}', (0, 0, 0, 2)))
+        console.print(Padding(one.source, (0, 0, 0, 6)))

@@ -16,7 +16,7 @@ from sim2real_ros.contract.importers.parts import Column, outputs_of, put_veloci
 from sim2real_ros.contract.importers.sources import Keys, find_network, peek, single_file, yaml_files
 from sim2real_ros.contract.importers.tables import by_joint, note_rounding
 
-NEEDS = 'Berkeley Humanoid Lite: configs/policy_*.yaml (policy_dt, joints, joint_kp, action_indices) and the network'
+NEEDS = 'configs/policy_*.yaml (policy_dt, joints, joint_kp, action_indices) and the network'
 SIGNS = {'policy_dt', 'joints', 'joint_kp', 'joint_kd', 'action_indices', 'default_joint_positions'}
 TERMS = ('velocity_command', 'base_ang_vel', 'projected_gravity', 'joint_pos_rel', 'joint_vel', 'last_action')
 CODE = 'rl_controller.py of Berkeley-Humanoid-Lite-Lowlevel; the YAML does not say it'

@@ -20,7 +20,7 @@ from sim2real_ros.contract.importers.sources import Keys, find_network, peek, si
 from sim2real_ros.contract.importers.tables import by_joint, note_rounding
 from sim2real_ros.contract.importers.unitree_sdk import find_motors
 
-NEEDS = 'legged_rl_deploy: config.yaml with a mapping "policy" (model_path, joint_ids_map, observations.terms) and the network'
+NEEDS = 'config.yaml with a mapping "policy" (model_path, joint_ids_map, observations.terms) and the network'
 SIGNS = {'joint_ids_map', 'policy_dt', 'observations', 'actions'}
 
 

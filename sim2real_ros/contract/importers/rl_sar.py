@@ -19,7 +19,7 @@ from sim2real_ros.contract.importers.sources import Keys, find_network, peek, si
 from sim2real_ros.contract.importers.tables import by_joint, note_rounding
 from sim2real_ros.errors import DocumentError
 
-NEEDS = 'rl_sar: policy/<robot>/<policy>/config.yaml (observations, rl_kp), base.yaml in a folder above, and the network'
+NEEDS = 'policy/<robot>/<policy>/config.yaml (observations, rl_kp), base.yaml in a folder above, and the network'
 SIGNS = {'model_name', 'observations', 'rl_kp'}
 TERMS = {
     'lin_vel': 'base_lin_vel',

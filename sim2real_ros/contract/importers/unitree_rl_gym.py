@@ -20,7 +20,7 @@ from sim2real_ros.contract.importers.tables import by_joint
 from sim2real_ros.contract.importers.unitree_sdk import G1, H1, H1_2, SOURCE, find_motors
 from sim2real_ros.errors import FormatError
 
-NEEDS = 'unitree_rl_gym: the YAML of deploy_mujoco (simulation_dt, kps) or deploy_real (control_dt, kps), and the network'
+NEEDS = 'the YAML of deploy_mujoco (simulation_dt, kps) or deploy_real (control_dt, kps), and the network'
 SIGNS = {'kps', 'kds', 'default_angles', 'cmd_scale', 'num_obs'}
 LEGS = {'g1': G1[:12], 'h1': [H1[i] for i in (7, 3, 4, 5, 10, 8, 0, 1, 2, 11)], 'h1_2': H1_2[:12]}
 SHARED = ('kps', 'kds', 'default_angles', 'ang_vel_scale', 'dof_pos_scale', 'dof_vel_scale', 'action_scale', 'cmd_scale')
