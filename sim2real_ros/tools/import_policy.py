@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     names = parser.add_mutually_exclusive_group()
     names.add_argument('--joints', type=_names, metavar='A,B,C', help='joint names, where the source has none')
     names.add_argument('--joints-from', type=Path, metavar='FILE', help='MJCF or URDF to take the joint names from')
+    parser.add_argument('--preset', help='of a format that needs one: playground')
     parser.add_argument('--network', type=Path, metavar='FILE', help='the network, where the source does not name it')
     parser.add_argument(
         '--set', action='append', default=[], type=_setting, metavar='PATH=VALUE', help='a field of the contract, in YAML'
@@ -46,6 +47,7 @@ def main(arguments: argparse.Namespace) -> int:
         name=arguments.name,
         joints=joints,
         network=arguments.network,
+        preset=arguments.preset,
         force=arguments.force,
     )
     console = Console(markup=False)

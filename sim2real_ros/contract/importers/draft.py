@@ -22,6 +22,7 @@ class Hints:
         name: name of the policy.
         joints: joint names, in the order that the importer's documentation says (policy order unless stated).
         network: the network file, where the one that the source names is not meant.
+        preset: name of a preset, for formats that are told by one.
         overrides: fields of the contract that the user sets, by path; applied after the importer has read.
     """
 
@@ -31,6 +32,7 @@ class Hints:
     joints: tuple[str, ...] | None = None
     network: Path | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
 
     def sets(self, path: str) -> bool:
         """Return whether the user sets a field, so that the importer need not complain that the source lacks it."""

@@ -17,6 +17,12 @@ FORMATS: dict[str, str] = {  # name of the format: module of this folder
     'unitree_rl_gym': 'unitree_rl_gym',
     'berkeley_humanoid_lite': 'berkeley',
     'legged_rl_deploy': 'legged_rl_deploy',
+    'mjlab': 'mjlab',  # and whole_body_tracking, legged_control2
+    'holosoma': 'holosoma',
+    'io_descriptors': 'io_descriptors',
+    'isaac_lab_env': 'env_yaml',
+    'playground': 'playground',
+    'kinfer': 'kinfer',
 }
 
 

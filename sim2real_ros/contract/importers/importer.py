@@ -31,6 +31,7 @@ def import_policy(
     name: str | None = None,
     joints: tuple[str, ...] | None = None,
     network: str | Path | None = None,
+    preset: str | None = None,
     force: bool = False,
 ) -> Contract:
     """Make a policy folder out of the files of another trainer.
@@ -44,6 +45,7 @@ def import_policy(
         name: name of the policy.
         joints: joint names, where the source lacks them.
         network: the network file, where it is not the one that the source names.
+        preset: name of a preset, for formats that are told by one (playground).
         force: replace a policy that is in `out` already.
 
     Returns:
@@ -60,7 +62,8 @@ def import_policy(
         raise OutputError(f'{out} holds a policy already; give another folder with -o, or --force')
     reader = format_named(detect_format(source) if format == 'auto' else format)
     with tempfile.TemporaryDirectory(prefix='sim2real_import_') as workspace:
-        hints = Hints(Path(workspace), robot, name, joints, None if network is None else Path(network), overrides or {})
+        path = None if network is None else Path(network)
+        hints = Hints(Path(workspace), robot, name, joints, path, overrides or {}, preset)
         imported = reader.read(source, hints)
         file = finish(imported, hints, str(source))
         check(file, imported.network, str(source))

@@ -9,7 +9,7 @@ from typing import Any
 from sim2real_ros.errors import NotFoundError
 
 LAST_ACTION = {'term': 'last_action', 'value': 'raw'}
-MOTION = [{'term': 'motion_joint_pos'}, {'term': 'motion_joint_vel'}]
+MOTION = [{'term': 'motion_command'}]
 TERMS: dict[str, list[dict[str, Any]]] = {  # name of the upstream function: our terms, side by side
     'base_lin_vel': [{'term': 'base_lin_vel'}],
     'base_ang_vel': [{'term': 'base_ang_vel'}],
@@ -20,8 +20,8 @@ TERMS: dict[str, list[dict[str, Any]]] = {  # name of the upstream function: our
     'joint_vel_rel': [{'term': 'joint_vel'}],
     'last_action': [LAST_ACTION],
     'base_pos_z': [{'term': 'base_height'}],
-    'motion_anchor_pos_b': [{'term': 'motion_anchor_pos'}],
-    'motion_anchor_ori_b': [{'term': 'motion_anchor_ori'}],
+    'motion_anchor_pos_b': [{'term': 'motion_anchor_pos_b'}],
+    'motion_anchor_ori_b': [{'term': 'motion_anchor_ori_b'}],
 }
 KEYS = {  # usual keys of such terms in a configuration: name of the upstream function
     'joint_pos': 'joint_pos_rel',

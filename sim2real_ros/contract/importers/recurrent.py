@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A recurrent TorchScript policy with its state as inputs and outputs.
 
-Trainers of the rsl_rl family export `actor(memory(normalizer(obs)))` with the state of `memory` in buffers. The same parts are put
-together anew; whether they fit like that is for the caller to check against the original.
+Trainers of the rsl_rl family export `actor(memory(normalizer(obs)))` with the state of `memory` in buffers. The same parts
+are put together anew; whether they fit like that is for the caller to check against the original.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ def _load(torch: Any, path: Path) -> Any:
             return torch.jit.load(str(path), map_location='cpu').eval()
     except Exception as error:  # torch raises RuntimeError, UnpicklingError and others for the same mistake
         raise ModelFileError(
-            f'{path} is not a TorchScript module, or a damaged one. A training checkpoint (weights alone) cannot be run: export '
-            f'the policy in the trainer, as its play script does (torch: {" ".join(str(error).split())[:160]})'
+            f'{path} is not a TorchScript module, or a damaged one. A training checkpoint (weights alone) cannot be run: '
+            f'export the policy in the trainer, as its play script does (torch: {" ".join(str(error).split())[:160]})'
         ) from None
 
 
@@ -89,7 +89,8 @@ def _width(torch: Any, module: Any, path: Path) -> int:
             continue
         return width
     raise ModelFileError(
-        f'{path}: the width of the observation cannot be told from the weights ({", ".join(map(str, candidates)) or "none"} fail); '
+        f'{path}: the width of the observation cannot be told from the weights '
+        f'({", ".join(map(str, candidates)) or "none"} fail); '
         'the module must take one tensor (1, n) and return one (1, m)'
     )
 
@@ -128,9 +129,10 @@ def _compare(torch: Any, module: Any, target: Path, width: int, states: list[str
             wanted = module(torch.from_numpy(row)).numpy()
         worst = max(worst, float(np.abs(run(row) - wanted).max()))
     if not worst <= TOLERANCE:
+        buffers = ', '.join(name for name, _ in module.named_buffers()) or 'none'
         raise ModelFileError(
             f'{path}: its ONNX form differs by {worst:.3g} within {TICKS} ticks. The module keeps state that an export freezes '
-            f'(buffers: {", ".join(name for name, _ in module.named_buffers()) or "none"}); export ONNX with explicit state in the trainer'
+            f'(buffers: {buffers}); export ONNX with explicit state in the trainer'
         )
 
 
