@@ -8,7 +8,6 @@ on until nothing differs or nothing more is found.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -17,18 +16,18 @@ from typing import Any
 import numpy as np
 
 from sim2real_ros.contract.contract import Contract, resolve
-from sim2real_ros.contract.schema import ContractFile, Observation
+from sim2real_ros.contract.schema import ContractFile
 from sim2real_ros.document import validate
 from sim2real_ros.errors import Sim2RealError
+from sim2real_ros.observation.builder import stack_index
+from sim2real_ros.observation.slots import resolve_slots
 from sim2real_ros.parity.explain import Cause, explain, same
+from sim2real_ros.parity.mend import Change, of_term, of_whole_input, value_at, with_a_name, with_value
 from sim2real_ros.parity.replay import Replay, outputs_of_network, replay
 from sim2real_ros.parity.trace import Trace
 from sim2real_ros.rotations import world_to_base
 
 ROUNDS = 12  # changes of a contract, at most
-QUATERNIONS = {'base_quat_wxyz': 'base_quat_xyzw', 'base_quat_xyzw': 'base_quat_wxyz'}
-POSITIONS = {'joint_pos': 'joint_pos_rel', 'joint_pos_rel': 'joint_pos'}
-JOINT_TERMS = ('joint_pos', 'joint_pos_rel', 'joint_vel', 'last_action')
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +87,6 @@ def compare(contract: Contract, trace: Trace) -> Report:
     return report
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A contract that says something else."""
-
-    document: dict[str, Any]
-    said: list[str]
-
-
 Found = tuple[Difference, Change | None]
 
 
@@ -124,44 +115,23 @@ def _input(
 ) -> Found:
     theirs, largest = trace.inputs[name], float(np.abs(ours - trace.inputs[name]).max())
     part = document['inputs'][name]
-    if 'terms' not in part:
-        return Difference(f'input {name}', largest, ''), None
-    for said, sentence, changed in _whole(part):
-        trial = _with(document, ['inputs', name], changed)
-        try:
-            made = replay(_read(trial, contract.source, folder), trace)
-        except Sim2RealError:
-            continue
-        if _closer(made.inputs[name], ours, theirs):
-            return Difference(f'input {name}', largest, sentence), Change(trial, [f'inputs.{name}.{said}'])
+    paths = [['inputs', name, 'blocks', b] for b in range(len(part['blocks']))] if 'blocks' in part else [['inputs', name]]
+    for path in paths:
+        for said, sentence, changed in of_whole_input(value_at(document, path)):
+            trial = with_value(document, path, changed)
+            try:
+                made = replay(_read(trial, contract.source, folder), trace)
+            except Sim2RealError:
+                continue
+            if _closer(made.inputs[name], ours, theirs):
+                return Difference(f'input {name}', largest, sentence), Change(trial, [f'{".".join(map(str, path))}.{said}'])
     order = _term_order(contract, name, ours, theirs)
     if order is not None:
         terms = [part['terms'][i] for i in order]
         names = ', '.join(term['term'] for term in terms)
-        change = Change(_with(document, ['inputs', name, 'terms'], terms), [f'inputs.{name}.terms: {names}'])
+        change = Change(with_value(document, ['inputs', name, 'terms'], terms), [f'inputs.{name}.terms: {names}'])
         return Difference(f'input {name}', largest, f'the terms are in another order: {names}'), change
     return _term(contract, document, trace, name, ours, theirs)
-
-
-def _whole(part: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yield changes of a whole input: history and the order of clip and scale."""
-    stack = part['stack']
-    if len(stack['lags']) > 1:
-        other = {'term_major': 'frame_major', 'frame_major': 'term_major'}[stack['layout']]
-        turned = {**stack, 'lags': stack['lags'][::-1]}
-        refilled = {**stack, 'fill': {'first': 'zeros', 'zeros': 'first'}[stack['fill']]}
-        first = 'newest' if turned['lags'][0] < turned['lags'][-1] else 'oldest'
-        yield f'stack.lags: {turned["lags"]}', f'the history is the other way round: {first} first', {**part, 'stack': turned}
-        yield f'stack.layout: {other}', f'the history is laid out {other}', {**part, 'stack': {**stack, 'layout': other}}
-        both = {**turned, 'layout': other}
-        yield f'stack: {both}', f'the history is laid out {other}, {first} first', {**part, 'stack': both}
-        yield f'stack.fill: {refilled["fill"]}', f'the history begins with {refilled["fill"]}', {**part, 'stack': refilled}
-    for i, use in enumerate(part['terms']):
-        if len(use.get('process') or []) > 1:
-            process = use['process'][::-1]
-            terms = [*part['terms'][:i], {**use, 'process': process}, *part['terms'][i + 1 :]]
-            sentence = f'{use["term"]}: the order is {" then ".join(process)}'
-            yield f'terms.{i}.process: {process}', sentence, {**part, 'terms': terms}
 
 
 def _term_order(contract: Contract, name: str, ours: np.ndarray, theirs: np.ndarray) -> list[int] | None:
@@ -189,50 +159,40 @@ def _term_order(contract: Contract, name: str, ours: np.ndarray, theirs: np.ndar
 
 def _blocks(contract: Contract, name: str) -> list[np.ndarray] | None:
     """Return the columns of each term without history, or None with one."""
-    part = contract.file.inputs[name]
-    if not isinstance(part, Observation) or part.stack.lags != [0] or any(use.lags for use in part.terms):
+    blocks = contract.observations[name]
+    if len(blocks) > 1 or blocks[0].stack.lags != [0] or any(use.lags for use in blocks[0].terms):
         return None
     return [columns for columns, _ in newest(contract, name)]
 
 
-def newest(contract: Contract, name: str) -> list[tuple[np.ndarray, int]]:
-    """Return the columns of the newest frame of each term of an input, and the term's number."""
-    from sim2real_ros.observation.builder import resolve_slots  # noqa: PLC0415
-
-    part = contract.file.inputs[name]
-    assert isinstance(part, Observation)
-    slots = resolve_slots(name, part, contract, [])
-    widths = [slot.stop - slot.start for slot in slots]
-    columns: list[tuple[np.ndarray, int]] = []
-    if part.stack.layout == 'frame_major':
-        begin = int(np.argmin(part.stack.lags)) * sum(widths)
-        for i, width in enumerate(widths):
-            columns.append((begin + np.arange(width), i))
-            begin += width
-        return columns
-    begin = 0
-    for i, width in enumerate(widths):
-        lags = part.terms[i].lags or part.stack.lags
-        columns.append((begin + int(np.argmin(lags)) * width + np.arange(width), i))
-        begin += width * len(lags)
+def newest(contract: Contract, name: str) -> list[tuple[np.ndarray, list[Any]]]:
+    """Return the columns of the newest frame of each term of an input, and the term's path in the document."""
+    blocks = contract.observations[name]
+    slots = resolve_slots(name, blocks, contract, [])
+    lag, number = np.divmod(stack_index(slots, blocks), slots[-1].stop)
+    columns = []
+    for slot in slots:
+        own = np.flatnonzero((number >= slot.start) & (number < slot.stop))
+        own = own[lag[own] == lag[own].min()]
+        within = [other for other in slots if other.block == slot.block].index(slot)
+        path = [*(['blocks', slot.block] if len(blocks) > 1 else []), 'terms', within]
+        columns.append((own[np.argsort(number[own])], ['inputs', name, *path]))
     return columns
 
 
 def _term(contract: Contract, document: dict[str, Any], trace: Trace, name: str, ours: np.ndarray, theirs: np.ndarray) -> Found:
-    for columns, i in newest(contract, name):
+    for columns, path in newest(contract, name):
         if same(ours[:, columns], theirs[:, columns]):
             continue
-        use = document['inputs'][name]['terms'][i]
-        where, largest = f'input {name}, term {use["term"]}', float(np.abs(ours - theirs)[:, columns].max())
-        cause = explain(ours[:, columns], theirs[:, columns]) or _frame(
-            trace, use['term'], ours[:, columns], theirs[:, columns]
-        )
+        term = value_at(document, path)['term']
+        where, largest = f'input {name}, term {term}', float(np.abs(ours - theirs)[:, columns].max())
+        cause = explain(ours[:, columns], theirs[:, columns]) or _frame(trace, term, ours[:, columns], theirs[:, columns])
         if cause is None:
             return Difference(where, largest, ''), None
-        known = _mend_known(contract, document, name, i, cause)
+        known = with_a_name(contract, document, path, cause)
         if known is not None:
             return Difference(where, largest, known[0]), known[1]
-        return Difference(where, largest, cause.sentence), _mend_term(document, name, i, cause)
+        return Difference(where, largest, cause.sentence), of_term(document, path, cause)
     return Difference(f'input {name}', float(np.abs(ours - theirs).max()), ''), None
 
 
@@ -246,63 +206,6 @@ def _frame(trace: Trace, term: str, ours: np.ndarray, theirs: np.ndarray) -> Cau
         if same(factor * turned, theirs):
             return Cause('frame', "the trainer feeds it in the world's frame, the contract says the base's")
     return None
-
-
-def _mend_known(
-    contract: Contract, document: dict[str, Any], name: str, i: int, cause: Cause
-) -> tuple[str, Change | None] | None:
-    """Return sentence and change for causes that have a name of their own."""
-    path, use = ['inputs', name, 'terms', i], document['inputs'][name]['terms'][i]
-    term = use['term']
-    if cause.kind == 'order' and term in JOINT_TERMS and not use.get('joints') and len(cause.value) == len(contract.joints):
-        joints = [contract.joints[j] for j in cause.value]
-        sentence = f'the joints are in another order: {", ".join(joints)}'
-        return sentence, Change(_with(document, ['joints'], joints), [f'joints: {", ".join(joints)}'])
-    if cause.kind == 'order' and term == 'pose_command' and cause.value[:3] == [0, 1, 2]:
-        other = {'wxyz': 'xyzw', 'xyzw': 'wxyz'}[document['commands']['pose']['quaternion']]
-        change = Change(_with(document, ['commands', 'pose', 'quaternion'], other), [f'commands.pose.quaternion: {other}'])
-        return f'the quaternion of the goal is {other}', change
-    if cause.kind == 'order' and term in QUATERNIONS:
-        other = QUATERNIONS[term]
-        return f'the quaternion is {other[-4:]}', Change(
-            _with(document, [*path, 'term'], other), [f'{".".join(map(str, path))}: {other}']
-        )
-    if cause.kind == 'offset' and term in POSITIONS and use.get('scale', 1.0) == 1.0:
-        sign = -1 if term == 'joint_pos' else 1
-        if same(np.atleast_2d(cause.value), np.atleast_2d(sign * contract.default_position)):
-            other = POSITIONS[term]
-            how = 'less the default pose' if other == 'joint_pos_rel' else 'as they are, not less the default pose'
-            change = Change(_with(document, [*path, 'term'], other), [f'{".".join(map(str, path))}.term: {other}'])
-            return f'the trainer feeds joint positions {how}', change
-    return None
-
-
-def _mend_term(document: dict[str, Any], name: str, i: int, cause: Cause) -> Change | None:
-    use = dict(document['inputs'][name]['terms'][i])
-    path = f'inputs.{name}.terms.{i}'
-    said = []
-    if cause.kind in ('scale', 'zeros'):
-        use['scale'] = (np.asarray(use.get('scale', 1.0)) * np.asarray(cause.value)).tolist()
-        said = [f'{path}.scale: {use["scale"]}']
-    elif cause.kind == 'offset':
-        use['offset'] = cause.value
-        use['process'] = [*(use.get('process') or [step for step in ('scale',) if use.get('scale', 1.0) != 1.0]), 'offset']
-        said = [f'{path}.offset: {use["offset"]}']
-    elif cause.kind == 'normaliser':
-        scale, offset = cause.value
-        use['scale'] = (np.asarray(use.get('scale', 1.0)) * np.asarray(scale)).tolist()
-        use['offset'], use['process'] = offset, ['scale', 'offset']
-        said = [f'{path}.scale: {use["scale"]}', f'{path}.offset: {offset}']
-    elif cause.kind == 'clip':
-        use['clip'] = [-cause.value, cause.value]
-        use['process'] = ['scale', 'clip'] if use.get('scale', 1.0) != 1.0 else None
-        said = [f'{path}.clip: {use["clip"]}']
-    elif cause.kind == 'delay':
-        use['lags'] = [lag + cause.value for lag in use.get('lags') or document['inputs'][name]['stack']['lags']]
-        said = [f'{path}.lags: {use["lags"]}']
-    else:
-        return None
-    return Change(_with(document, ['inputs', name, 'terms', i], use), said)
 
 
 # --- outputs and targets
@@ -352,15 +255,6 @@ def _closer(made: np.ndarray, ours: np.ndarray, theirs: np.ndarray) -> bool:
     before, after = np.abs(ours - theirs).max(axis=0), np.abs(made - theirs).max(axis=0)
     solved = (after <= 1e-4 * (1 + np.abs(theirs).max(axis=0))) & (before > after)
     return bool(solved.any() and (after <= before + 1e-9).all())
-
-
-def _with(document: dict[str, Any], path: list[Any], value: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(document)
-    place = changed
-    for key in path[:-1]:
-        place = place[key]
-    place[path[-1]] = value
-    return changed
 
 
 def _read(document: dict[str, Any], source: str, folder: Path | None) -> Contract:

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a cause to the contract that would not have it: each change is a document and the lines in which it differs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sim2real_ros.contract.contract import Contract
+from sim2real_ros.parity.explain import Cause, same
+
+QUATERNIONS = {'base_quat_wxyz': 'base_quat_xyzw', 'base_quat_xyzw': 'base_quat_wxyz'}
+POSITIONS = {'joint_pos': 'joint_pos_rel', 'joint_pos_rel': 'joint_pos'}
+JOINT_TERMS = ('joint_pos', 'joint_pos_rel', 'joint_vel', 'last_action')
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A contract that says something else."""
+
+    document: dict[str, Any]
+    said: list[str]
+
+
+def of_whole_input(part: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield changes of a whole input: history and the order of clip and scale."""
+    stack = part['stack']
+    if len(stack['lags']) > 1:
+        other = {'term_major': 'frame_major', 'frame_major': 'term_major'}[stack['layout']]
+        turned = {**stack, 'lags': stack['lags'][::-1]}
+        refilled = {**stack, 'fill': {'first': 'zeros', 'zeros': 'first'}[stack['fill']]}
+        first = 'newest' if turned['lags'][0] < turned['lags'][-1] else 'oldest'
+        yield f'stack.lags: {turned["lags"]}', f'the history is the other way round: {first} first', {**part, 'stack': turned}
+        yield f'stack.layout: {other}', f'the history is laid out {other}', {**part, 'stack': {**stack, 'layout': other}}
+        both = {**turned, 'layout': other}
+        yield f'stack: {both}', f'the history is laid out {other}, {first} first', {**part, 'stack': both}
+        yield f'stack.fill: {refilled["fill"]}', f'the history begins with {refilled["fill"]}', {**part, 'stack': refilled}
+    for i, use in enumerate(part['terms']):
+        if len(use.get('process') or []) > 1:
+            process = use['process'][::-1]
+            terms = [*part['terms'][:i], {**use, 'process': process}, *part['terms'][i + 1 :]]
+            sentence = f'{use["term"]}: the order is {" then ".join(process)}'
+            yield f'terms.{i}.process: {process}', sentence, {**part, 'terms': terms}
+
+
+def with_a_name(contract: Contract, document: dict[str, Any], path: list[Any], cause: Cause) -> tuple[str, Change] | None:
+    """Return sentence and change for causes that have a name of their own; `path` leads to the term."""
+    use, place = value_at(document, path), '.'.join(map(str, path))
+    term = use['term']
+    if cause.kind == 'order' and term in JOINT_TERMS and not use.get('joints') and len(cause.value) == len(contract.joints):
+        joints = [contract.joints[j] for j in cause.value]
+        sentence = f'the joints are in another order: {", ".join(joints)}'
+        return sentence, Change(with_value(document, ['joints'], joints), [f'joints: {", ".join(joints)}'])
+    if cause.kind == 'order' and term == 'pose_command' and cause.value[:3] == [0, 1, 2]:
+        other = {'wxyz': 'xyzw', 'xyzw': 'wxyz'}[document['commands']['pose']['quaternion']]
+        change = Change(with_value(document, ['commands', 'pose', 'quaternion'], other), [f'commands.pose.quaternion: {other}'])
+        return f'the quaternion of the goal is {other}', change
+    if cause.kind == 'order' and term in QUATERNIONS:
+        other = QUATERNIONS[term]
+        return f'the quaternion is {other[-4:]}', Change(
+            with_value(document, [*path, 'term'], other), [f'{place}.term: {other}']
+        )
+    if cause.kind == 'offset' and term in POSITIONS and use.get('scale', 1.0) == 1.0:
+        sign = -1 if term == 'joint_pos' else 1
+        if same(np.atleast_2d(cause.value), np.atleast_2d(sign * contract.default_position)):
+            other = POSITIONS[term]
+            how = 'less the default pose' if other == 'joint_pos_rel' else 'as they are, not less the default pose'
+            change = Change(with_value(document, [*path, 'term'], other), [f'{place}.term: {other}'])
+            return f'the trainer feeds joint positions {how}', change
+    return None
+
+
+def of_term(document: dict[str, Any], path: list[Any], cause: Cause) -> Change | None:
+    """Return the change of a term's own fields, or None where no field can say it; `path` leads to the term."""
+    use, place = dict(value_at(document, path)), '.'.join(map(str, path))
+    said = []
+    if cause.kind in ('scale', 'zeros'):
+        use['scale'] = (np.asarray(use.get('scale', 1.0)) * np.asarray(cause.value)).tolist()
+        said = [f'{place}.scale: {use["scale"]}']
+    elif cause.kind == 'offset':
+        use['offset'] = cause.value
+        use['process'] = [*(use.get('process') or [step for step in ('scale',) if use.get('scale', 1.0) != 1.0]), 'offset']
+        said = [f'{place}.offset: {use["offset"]}']
+    elif cause.kind == 'normaliser':
+        scale, offset = cause.value
+        use['scale'] = (np.asarray(use.get('scale', 1.0)) * np.asarray(scale)).tolist()
+        use['offset'], use['process'] = offset, ['scale', 'offset']
+        said = [f'{place}.scale: {use["scale"]}', f'{place}.offset: {offset}']
+    elif cause.kind == 'clip':
+        use['clip'] = [-cause.value, cause.value]
+        use['process'] = ['scale', 'clip'] if use.get('scale', 1.0) != 1.0 else None
+        said = [f'{place}.clip: {use["clip"]}']
+    elif cause.kind == 'delay':
+        use['lags'] = [lag + cause.value for lag in use.get('lags') or value_at(document, path[:-2])['stack']['lags']]
+        said = [f'{place}.lags: {use["lags"]}']
+    else:
+        return None
+    return Change(with_value(document, path, use), said)
+
+
+def value_at(document: dict[str, Any], path: list[Any]) -> Any:
+    """Return what a document says at a path."""
+    for key in path:
+        document = document[key]
+    return document
+
+
+def with_value(document: dict[str, Any], path: list[Any], value: Any) -> dict[str, Any]:
+    """Return a document with another value at a path."""
+    changed = copy.deepcopy(document)
+    place = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return changed
