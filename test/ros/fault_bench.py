@@ -313,7 +313,7 @@ class Bench:
     def begin(self, alter: Callable[[Tick], None], patience: float, pace_s: float) -> None:
         """Make trouble from the next state on."""
         self.take()
-        self.commands, self.reasons = [], []
+        self.commands, self.reasons, self.bad = [], [], []
         self.alter, self.patience, self.pace_s = alter, patience, pace_s
         self._k, self.begin_ns = 0, None
 
@@ -370,9 +370,10 @@ class Bench:
         if self.mode == 'active' and self.alter is None:
             return
         self.cease()
+        self.run(0.02)  # a robot that is carried about while it damps shows an encoder jump
         if self.mode == 'off':
             self.insist('damp')
-        if self.mode in ('damping', 'pose', 'active'):
+        elif self.mode in ('pose', 'active'):
             self.insist('estop')
             self.wait(lambda: self.mode == 'fault', 10)
         if self.mode == 'fault':

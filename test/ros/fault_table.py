@@ -23,6 +23,7 @@ class Row:
     who: str
     mode: str
     reason: str
+    bug: str = ''
 
 
 HEAD = """# Reaction times
@@ -35,8 +36,8 @@ Written by `make faults` on {date}, {machine}, load {load}.
 `safety_node`, `policy_node` and `watchdog_node` run as processes of their own; the driver belongs to the test. It works in
 lockstep: it publishes a state every 2 ms of simulated time, waits for the answer and then steps the robot. So **times are
 simulated time**, from the stamp of the first state that shows the cause to the stamp of the first state that is answered with
-damping; 0 ms: that very state. Where it says *wall*, it is real time of the machine. The time that a command takes to the motors
-comes on top.
+damping; 0 ms: that very state. Where it says *wall*, it is real time of the machine. The time that a command takes to the
+motors comes on top.
 
 In every case the modes, the reason in the log and the torques were checked. Of {seen} commands none was without a number and
 none was beyond an effort limit (the largest: {worst:.0%}). A latched fault was refused its `reset` while its cause went on and
@@ -60,7 +61,11 @@ def write_table(path: Path, rows: Sequence[Row], seen: int, worst: float) -> Non
     load = ' '.join(f'{value:.1f}' for value in os.getloadavg())
     date = datetime.now(timezone.utc).strftime('%Y-%m-%d %H:%M UTC')
     text = HEAD.format(date=date, machine=machine, load=load, seen=seen, worst=worst)
-    path.write_text(text + ''.join(_line(row) for row in rows))
+    text += ''.join(_line(row) for row in rows)
+    if any(row.bug for row in rows):
+        text += '\nKnown to be wrong, and expected to fail in the test:\n\n'
+        text += ''.join(f'* {row.fault}: {row.bug}.\n' for row in rows if row.bug)
+    path.write_text(text)
 
 
 def _line(row: Row) -> str:
