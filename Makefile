@@ -15,7 +15,7 @@ DEMO_STAMP = $(firstword $(wildcard $(VENV)/$(DEMO_EXTRAS)*.stamp) $(VENV)/$(DEM
 SOURCES = sim2real_ros launch test bench setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench alarms soak evaluate clean
+.PHONY: help demo test test-all lint bench alarms soak evaluate faults clean
 
 help:
 	@echo "make demo      install into $(VENV) and watch a Go2 walk 20 s on the embedded simulator"
@@ -25,6 +25,7 @@ help:
 	@echo "make alarms    false alarms of the safety filter in 2 hours of simulated walking, about 20 minutes"
 	@echo "make soak      30 minutes of the nodes in real time on an otherwise idle machine"
 	@echo "make evaluate  the tracking and survival figures of the README"
+	@echo "make faults    throw faults at the nodes and write docs/reaction-times.md"
 	@echo "make clean     remove $(VENV)"
 
 demo: $(DEMO_STAMP)
@@ -54,6 +55,9 @@ soak: $(STAMP)
 
 evaluate: $(STAMP)
 	$(BIN)/sim2real evaluate go2_velocity
+
+faults: $(STAMP)
+	SIM2REAL_WRITE_REACTION_TIMES=1 $(BIN)/python -m pytest -m '' test/ros/test_faults.py
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
