@@ -57,6 +57,10 @@ class NetworkError(Sim2RealError):
     """The network does not fit its contract (names, widths, types) or computes non-finite numbers."""
 
 
+class SignalError(Sim2RealError):
+    """A policy needs a signal (IMU, odometry, contacts, goal pose) that the robot does not give."""
+
+
 class DependencyError(Sim2RealError):
     """An optional package is needed for what was asked; the message says how to install it."""
 

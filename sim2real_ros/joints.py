@@ -82,7 +82,13 @@ def _describe(
 
 
 def by_name(
-    table: Mapping[str, float], names: Sequence[str], faults: list[str], where: str, *, literal: bool = False
+    table: Mapping[str, float],
+    names: Sequence[str],
+    faults: list[str],
+    where: str,
+    *,
+    literal: bool = False,
+    partial: bool = False,
 ) -> np.ndarray:
     """Expand a table of values per joint name or regular expression.
 
@@ -95,6 +101,7 @@ def by_name(
         faults: receives one line per fault.
         where: path of the table in its file, for the message.
         literal: take every key as a name; for documents from other processes, whose patterns might take for ever.
+        partial: the table need not say something about every joint.
 
     Returns:
         (n,) values in the order of `names`; NaN where the table says nothing.
@@ -115,6 +122,6 @@ def by_name(
             owner[name] = pattern
             values[names.index(name)] = value
     missing = [name for name in names if name not in owner]
-    if missing and names:
+    if missing and names and not partial:
         faults.append(f'{where}: no value for {", ".join(missing)}')
     return values

@@ -49,3 +49,48 @@ def tilt(quat_xyzw: np.ndarray) -> np.ndarray:
     """Return the angle in rad between the base's down axis and gravity, (...)."""
     x, y = quat_xyzw[..., 0], quat_xyzw[..., 1]
     return np.arccos(np.clip(1 - 2 * (x * x + y * y), -1.0, 1.0))
+
+
+def rpy(quat_xyzw: np.ndarray) -> np.ndarray:
+    """Return roll, pitch and yaw in rad, (..., 3): the rotation is Rz(yaw) Ry(pitch) Rx(roll), as in URDF.
+
+    Roll and yaw are in [-pi, pi], pitch in [-pi/2, pi/2].
+    """
+    x, y, z, w = np.moveaxis(quat_xyzw, -1, 0)
+    roll = np.arctan2(2 * (w * x + y * z), 1 - 2 * (x * x + y * y))
+    pitch = np.arcsin(np.minimum(np.maximum(2 * (w * y - z * x), -1.0), 1.0))
+    yaw = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
+    return np.stack((roll, pitch, yaw), axis=-1)
+
+
+def heading_xyzw(quat_xyzw: np.ndarray) -> np.ndarray:
+    """Return the rotation about the world's z axis by the yaw of a rotation, (..., 4)."""
+    half = 0.5 * rpy(quat_xyzw)[..., 2]
+    zero = np.zeros_like(half)
+    return np.stack((zero, zero, np.sin(half), np.cos(half)), axis=-1)
+
+
+def inverse_xyzw(quat_xyzw: np.ndarray) -> np.ndarray:
+    """Return the inverse rotation, (..., 4)."""
+    return quat_xyzw * np.array((-1.0, -1.0, -1.0, 1.0))
+
+
+def columns_of_matrix(quat_xyzw: np.ndarray) -> np.ndarray:
+    """Return the first two columns of the rotation matrix row by row, (..., 6): r00, r01, r10, r11, r20, r21."""
+    x, y, z, w = np.moveaxis(quat_xyzw, -1, 0)
+    return np.stack(
+        (
+            1 - 2 * (y * y + z * z),
+            2 * (x * y - w * z),
+            2 * (x * y + w * z),
+            1 - 2 * (x * x + z * z),
+            2 * (x * z - w * y),
+            2 * (y * z + w * x),
+        ),
+        axis=-1,
+    )
+
+
+def wxyz_from_xyzw(quat_xyzw: np.ndarray) -> np.ndarray:
+    """Reorder a quaternion (..., 4) from ROS order to MuJoCo's."""
+    return quat_xyzw[..., [3, 0, 1, 2]]

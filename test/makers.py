@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -201,16 +201,13 @@ def random_state(
         base_quat_xyzw=quat / np.linalg.norm(quat, axis=-1, keepdims=True),
         base_ang_vel=rng.normal(size=(*batch, 3)),
         base_lin_vel=rng.normal(size=(*batch, 3)),
+        base_pos=rng.normal(size=(*batch, 3)),
+        base_lin_acc=rng.normal(size=(*batch, 3)),
+        foot_contacts=rng.integers(0, 2, (*batch, 2)).astype(float),
     )
 
 
 def row(state: RobotState, index: Any) -> RobotState:
     """Return one robot (or a sub-batch) of a batch of states."""
-    return RobotState(
-        state.stamp,
-        state.joint_pos[index],
-        state.joint_vel[index],
-        state.base_quat_xyzw[index],
-        None if state.base_ang_vel is None else state.base_ang_vel[index],
-        None if state.base_lin_vel is None else state.base_lin_vel[index],
-    )
+    arrays = {field.name: getattr(state, field.name) for field in fields(state)}
+    return replace(state, **{name: values[index] for name, values in arrays.items() if isinstance(values, np.ndarray)})

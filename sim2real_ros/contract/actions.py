@@ -40,8 +40,10 @@ class Action(Section):
         ordered(self.clip, 'clip')
         for joint, pair in (self.target_clip or {}).items():
             ordered(pair, f'target_clip.{joint}')
-        if self.type != 'joint_position' and (self.offset == 'default' or self.relative_to is not None):
-            raise ValueError(f'offset: default and relative_to are positions; a {self.type} action has offset: zeros')
+        if self.type != 'joint_position' and self.offset == 'default':
+            raise ValueError(f'offset: default is a position, a {self.type} action has offset: zeros')
+        if self.type != 'joint_position' and self.relative_to is not None:
+            raise ValueError(f'relative_to: {self.relative_to} is a position, a {self.type} action has none')
         if self.relative_to is not None and self.offset == 'default':
             raise ValueError(f'relative_to: {self.relative_to} has a base of its own; offset: zeros')
         if self.columns is not None and len(set(self.columns)) != len(self.columns):

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter as Repeated
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from sim2real_ros.contract.schema import Action, ContractFile, Observation, State
+from sim2real_ros.contract.cross_checks import check_actions, check_inputs, tensor_key
+from sim2real_ros.contract.schema import Action, Blocks, ContractFile, Counter, First, Observation, State
+from sim2real_ros.contract.tables import action_joints, expand
 from sim2real_ros.document import validate
 from sim2real_ros.errors import DocumentError
 from sim2real_ros.joints import by_name
@@ -41,18 +43,37 @@ class Contract:
         return 1.0 / self.file.rate_hz
 
     @property
-    def observations(self) -> dict[str, Observation]:
-        """Input tensors made of observation terms, by tensor name."""
-        return {name: part for name, part in self.file.inputs.items() if isinstance(part, Observation)}
+    def observations(self) -> dict[str, list[Observation]]:
+        """Input tensors made of observation terms, by tensor name: the blocks that lie in each side by side, most often one."""
+        return {
+            name: part.blocks if isinstance(part, Blocks) else [part]
+            for name, part in self.file.inputs.items()
+            if isinstance(part, (Observation, Blocks))
+        }
 
     @property
     def states(self) -> dict[str, State]:
         """Recurrent input tensors, by tensor name."""
         return {name: part for name, part in self.file.inputs.items() if isinstance(part, State)}
 
+    @property
+    def counters(self) -> dict[str, Counter]:
+        """Input tensors that count ticks, by tensor name."""
+        return {name: part for name, part in self.file.inputs.items() if isinstance(part, Counter)}
+
+    @property
+    def flags(self) -> list[str]:
+        """Names of the input tensors that tell the first tick."""
+        return [name for name, part in self.file.inputs.items() if isinstance(part, First)]
+
+    @property
+    def tensors(self) -> dict[str, str]:
+        """The output tensor that each action reads, by action: its name, or `#3` where the contract counts the outputs."""
+        return {name: tensor_key(name, action) for name, action in self.file.outputs.items()}
+
     def action_joints(self, action: Action) -> tuple[str, ...]:
         """Return the joints that an output drives, in the output's order."""
-        return tuple(action.joints) if action.joints is not None else self.joints
+        return action_joints(action, self.joints)
 
     @property
     def action_width(self) -> int:
@@ -90,21 +111,18 @@ def resolve(file: ContractFile, source: str, folder: Path | None, *, literal: bo
     Raises:
         DocumentError: it has faults; all are listed.
     """
-    faults: list[str] = []
     joints = tuple(file.joints)
-    for name, count in Counter(joints).items():
-        if count > 1:
-            faults.append(f'joints: {name} occurs {count} times')
+    faults = [f'joints: {name} occurs {count} times' for name, count in Repeated(joints).items() if count > 1]
     tables = {
         field: by_name(getattr(file, field), joints, faults, field, literal=literal)
         for field in ('default_position', 'stiffness', 'damping')
     }
-    stiffness = tables['stiffness']
-    _check_actions(file, joints, stiffness, faults, literal)
-    _check_inputs(file, faults)
-    file = _expanded(file, joints, tables)
+    check_actions(file, tables['stiffness'], faults, literal)
+    check_inputs(file, faults)
+    file = expand(file, joints, tables)
     identity = hashlib.sha256(_canonical(file).encode()).hexdigest()[:12]
-    contract = Contract(file, source, folder, joints, tables['default_position'], Gains(stiffness, tables['damping']), identity)
+    gains = Gains(tables['stiffness'], tables['damping'])
+    contract = Contract(file, source, folder, joints, tables['default_position'], gains, identity)
     if not literal:
         _check_terms(contract, faults)
     if faults:
@@ -113,57 +131,7 @@ def resolve(file: ContractFile, source: str, folder: Path | None, *, literal: bo
 
 
 def _check_terms(contract: Contract, faults: list[str]) -> None:
-    from sim2real_ros.observation.builder import resolve_slots  # noqa: PLC0415 - terms take a contract
+    from sim2real_ros.observation.slots import resolve_slots  # noqa: PLC0415 - terms take a contract
 
-    for name, part in contract.observations.items():
-        resolve_slots(name, part, contract, faults)
-
-
-def _expanded(file: ContractFile, joints: tuple[str, ...], tables: dict[str, np.ndarray]) -> ContractFile:
-    """Return the file with every table written out joint by joint: patterns do not travel."""
-    update: dict[str, object] = {field: dict(zip(joints, values.tolist(), strict=True)) for field, values in tables.items()}
-    outputs = {}
-    for name, action in file.outputs.items():
-        if isinstance(action.scale, dict):
-            own = action.joints if action.joints is not None else list(joints)
-            scale = dict(zip(own, by_name(action.scale, own, [], '').tolist(), strict=True))
-            action = action.model_copy(update={'scale': scale})
-        outputs[name] = action
-    return file.model_copy(update=update | {'outputs': outputs})
-
-
-def _check_actions(
-    file: ContractFile, joints: tuple[str, ...], stiffness: np.ndarray, faults: list[str], literal: bool
-) -> None:
-    driven: Counter[str] = Counter()
-    for name, action in file.outputs.items():
-        own = action.joints if action.joints is not None else list(joints)
-        where = f'outputs.{name}'
-        unknown = [joint for joint in own if joint not in joints]
-        if unknown:
-            faults.append(f"{where}.joints: {', '.join(unknown)} not among the contract's joints {', '.join(joints)}")
-        driven.update(own)
-        if isinstance(action.scale, dict):
-            by_name(action.scale, own, faults, f'{where}.scale', literal=literal)
-        stiff = [j for j in own if j in joints and stiffness[joints.index(j)] > 0]
-        if action.type != 'joint_position' and stiff:
-            faults.append(f'{where}: a {action.type} action needs stiffness 0 on its joints, not so on {", ".join(stiff)}')
-    for joint, count in driven.items():
-        if count > 1:
-            faults.append(f'outputs: {joint} is driven by {count} actions')
-    idle = [joint for joint in joints if joint not in driven]
-    if idle:
-        faults.append(f'outputs: no action drives {", ".join(idle)}')
-
-
-def _check_inputs(file: ContractFile, faults: list[str]) -> None:
-    observations = {name: part for name, part in file.inputs.items() if isinstance(part, Observation)}
-    if not observations:
-        faults.append('inputs: none of them is made of observation terms')
-    used = {use.term for part in observations.values() for use in part.terms}
-    if 'velocity_command' in used and file.commands.velocity is None:
-        faults.append('commands.velocity: is missing, but the term velocity_command is used')
-    if 'phase' in used and file.phase is None:
-        faults.append('phase: is missing, but the term phase is used')
-    if file.phase is not None and file.phase.stop_at_zero_command and file.commands.velocity is None:
-        faults.append('phase.stop_at_zero_command: there is no velocity command to be zero')
+    for name, blocks in contract.observations.items():
+        resolve_slots(name, blocks, contract, faults)

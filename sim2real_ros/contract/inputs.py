@@ -37,9 +37,7 @@ class TermUse(Section):
         ordered(self.clip, 'clip')
         done = [step for step in STEPS if getattr(self, step) not in {'clip': (None,), 'scale': (1.0,), 'offset': (0.0,)}[step]]
         if len(done) > 1 and sorted(self.process or []) != sorted(done):
-            raise ValueError(
-                f'a term with {" and ".join(done)} must state their order: process: [{", ".join(done)}], or another'
-            )
+            raise ValueError(_order_missing(done))
         if self.term == 'last_action' and self.value is None:
             raise ValueError('last_action must say which action it means: value: raw, clipped or filtered')
         if self.term != 'last_action' and self.value is not None:
@@ -47,6 +45,13 @@ class TermUse(Section):
         if self.lags is not None and len(set(self.lags)) != len(self.lags):
             raise ValueError(f'lags repeat: {self.lags}')
         return self
+
+
+def _order_missing(done: list[str]) -> str:
+    listed = f'[{", ".join(done)}]'
+    if len(done) == 2:
+        return f'a term with both {" and ".join(done)} must state their order: process: {listed} or [{", ".join(done[::-1])}]'
+    return f'a term with clip, scale and offset must state their order: process: {listed}, or another order of the three'
 
 
 class Stack(Section):
@@ -83,11 +88,20 @@ class Blocks(Section):
     blocks: Annotated[list[Observation], Field(min_length=2)]
 
 
+def _initial_kind(value: Any) -> str:
+    return '<list>' if isinstance(value, list) else '<word>'
+
+
+Initial = Annotated[
+    Annotated[Literal['zeros'], Tag('<word>')] | Annotated[list[float], Tag('<list>')], Discriminator(_initial_kind)
+]
+
+
 class State(Section):
     """An input tensor that takes an output of the tick before."""
 
     state: str
-    initial: Literal['zeros'] | list[float]
+    initial: Initial
 
 
 class Counter(Section):
@@ -102,6 +116,8 @@ class Counter(Section):
     def _check(self) -> Counter:
         if (self.last is None) != (self.end is None):
             raise ValueError('last and end belong together: last: 500 with end: hold or end: loop')
+        if self.last is not None and self.last <= self.start:
+            raise ValueError(f'last is the last number of the motion, above start, got {self.last} after start: {self.start}')
         return self
 
 

@@ -73,18 +73,24 @@ class Phase(Section):
     first_tick: Literal[0, 1] = 0  # clocks advance after (0) or before (1) the observation of a tick
 
 
+Axis = Literal['x', 'y', 'z', '-x', '-y', '-z']
+
+
 class Anchor(Section):
-    """A body that a motion tracker looks at: joints of the contract from the base to it, each with its axis."""
+    """A body that a motion tracker looks at: joints of the contract from the base to it, each with its axis.
+
+    With all of them at 0 the body is taken to be aligned with the base, and to lie at its origin.
+    """
 
     body: str
-    chain: list[tuple[str, Literal['x', 'y', 'z', '-x', '-y', '-z']]]
+    chain: list[Annotated[tuple[str, Axis], Field(strict=False)]]  # from YAML and JSON a pair is a list
 
 
 class Motion(Section):
-    """A reference motion: outputs of the network's tick before, or an npz file with one row per tick.
+    """A reference motion: outputs of the network's tick before, or an npz file with rows in time.
 
     `quantities` tells which output, or array of the file, is which: joint_pos, joint_vel (policy joint order), anchor_pos,
-    anchor_quat.
+    anchor_quat. Of a tensor with one row per body, `body_quat_w[3]` is the row of the anchor.
     """
 
     source: Literal['network', 'file']
@@ -98,8 +104,10 @@ class Motion(Section):
 
     @model_validator(mode='after')
     def _check(self) -> Motion:
-        if (self.source == 'file') != (self.file is not None and self.rate_hz is not None):
+        if {self.file is not None, self.rate_hz is not None} != {self.source == 'file'}:
             raise ValueError('source: file needs file and rate_hz; source: network has neither')
+        if self.source == 'network' and self.end != 'hold':
+            raise ValueError(f'end: {self.end} is for source: file; what the network plays ends as its counter says')
         return self
 
 
@@ -148,6 +156,7 @@ class ContractFile(Section):
     inputs: Annotated[dict[str, Input], Field(min_length=1)]
     outputs: Annotated[dict[str, Action], Field(min_length=1)]
     commands: Commands = Commands()
+    contacts: list[str] = []  # feet whose contact the term foot_contacts tells, in its order
     phase: Phase | None = None
     motion: Motion | None = None
     latency: Latency | None = None

@@ -1,31 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ObservationBuilder`: terms, then clip and scale in the contract's order, then history, into float32 input tensors."""
+"""`ObservationBuilder`: terms, then clip, scale and offset in the contract's order, then history, into float32 tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from sim2real_ros.contract.contract import Contract
-from sim2real_ros.contract.schema import Observation, TermUse
-from sim2real_ros.errors import NotFoundError
-from sim2real_ros.observation.history import History
-from sim2real_ros.observation.terms import Moment, Term, find_term, last_action_clipped
+from sim2real_ros.contract.schema import Observation
+from sim2real_ros.observation.history import History, gather_index
+from sim2real_ros.observation.moment import Moment
+from sim2real_ros.observation.slots import Slot, resolve_slots
 
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """Where a term lies in one frame of its input: [start, stop)."""
-
-    name: str
-    term: Term
-    start: int
-    stop: int
-    scale: np.ndarray  # (width,)
-    clip: tuple[float, float] | None
-    process: tuple[str, ...]
+__all__ = ['ObservationBuilder', 'Slot', 'resolve_slots', 'stack_index']
 
 
 class ObservationBuilder:
@@ -33,7 +21,8 @@ class ObservationBuilder:
 
     Attributes:
         slots: the terms of each input in order, with their index ranges.
-        needs: sensors beside the joint states that some term needs (`imu`, `odom`).
+        needs: signals beside the joint states that some term needs (`imu`, `odom`, `contacts`, `goal_pose`).
+        depth: the largest lag, in ticks.
     """
 
     def __init__(self, contract: Contract, batch: tuple[int, ...] = ()) -> None:
@@ -44,22 +33,22 @@ class ObservationBuilder:
             batch: shape of the batch of robots; () for one.
 
         """
-        self.slots = {name: resolve_slots(name, part, contract, []) for name, part in contract.observations.items()}
+        self.slots = {name: resolve_slots(name, blocks, contract, []) for name, blocks in contract.observations.items()}
         self.needs = sorted({need for slots in self.slots.values() for slot in slots for need in slot.term.needs})
-        self._batch = batch
+        self.depth = max(lag for slots in self.slots.values() for slot in slots for lag in slot.lags)
         self._parts = {name: _Frame(slots, batch) for name, slots in self.slots.items()}
-        self._histories = {
-            name: History(
-                [s.stop - s.start for s in self.slots[name]], part.stack.lags, part.stack.layout, part.stack.fill, batch
-            )
-            for name, part in contract.observations.items()
-            if part.stack.lags != [0]
-        }
-        self._lags = {name: len(part.stack.lags) for name, part in contract.observations.items()}
+        self._histories: dict[str, History] = {}
+        self._widths: dict[str, int] = {}
+        for name, blocks in contract.observations.items():
+            index = stack_index(self.slots[name], blocks)
+            self._widths[name] = len(index)
+            if any(slot.lags != (0,) for slot in self.slots[name]):
+                first = [blocks[slot.block].stack.fill == 'first' for slot in self.slots[name] for _ in range(slot.width)]
+                self._histories[name] = History(index, np.array(first), batch)
 
     def width(self, name: str) -> int:
         """Width of the input tensor `name`, history included."""
-        return self.slots[name][-1].stop * self._lags[name]
+        return self._widths[name]
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Forget the histories, of the robots in `mask` (batch-shaped bool) or of all."""
@@ -81,64 +70,51 @@ class ObservationBuilder:
         return built
 
 
+def stack_index(slots: Sequence[Slot], blocks: Sequence[Observation]) -> np.ndarray:
+    """Return where each number of an input lies in its frames, newest first, flattened."""
+    parts, frame = [], slots[-1].stop
+    for b, block in enumerate(blocks):
+        own = [slot for slot in slots if slot.block == b]
+        widths, lags = [slot.width for slot in own], [slot.lags for slot in own]
+        parts.append(gather_index(widths, lags, block.stack.layout, own[0].start, frame))
+    return np.concatenate(parts)
+
+
 class _Frame:
-    """One frame of an input, written in place; scale and clip run over the whole frame where the order allows it."""
+    """One frame of an input, written in place; every step runs over the whole frame at once, or not at all.
+
+    Whatever the order of clip, scale and offset, x becomes clip(x * scale + offset) * scale + offset with one scale and one
+    offset of the four idle.
+    """
 
     def __init__(self, slots: list[Slot], batch: tuple[int, ...]) -> None:
         width = slots[-1].stop
         self.values = np.zeros((*batch, width))
-        self._steps: list[tuple[Callable[[Moment], np.ndarray], np.ndarray]] = []  # term, and where it is written
-        scale_first = np.ones(width)
+        self._terms: list[tuple[Callable[[Moment], np.ndarray], np.ndarray]] = []  # term, and where it is written
+        scales, offsets = np.ones((2, width)), np.zeros((2, width))  # before and after the clip
         low, high = np.full(width, -np.inf), np.full(width, np.inf)
-        scale_last = np.ones(width)
         for slot in slots:
             where = slice(slot.start, slot.stop)
-            self._steps.append((slot.term.compute, self.values[..., where]))
-            clip_first = slot.clip is not None and slot.process[:1] == ('clip',)
-            (scale_last if clip_first else scale_first)[where] = slot.scale
+            self._terms.append((slot.term.compute, self.values[..., where]))
+            clip, scale, offset = (slot.process.index(step) for step in ('clip', 'scale', 'offset'))
+            before_scale = offset < scale and (offset > clip) == (scale > clip)  # (x + o) s = x s + o s
+            scales[int(scale > clip), where] = slot.scale
+            offsets[int(offset > clip), where] = slot.offset * slot.scale if before_scale else slot.offset
             if slot.clip is not None:
                 low[where], high[where] = slot.clip
-        self._scale_first = None if (scale_first == 1).all() else scale_first
-        self._scale_last = None if (scale_last == 1).all() else scale_last
-        self._bounds = None if np.isinf(low).all() and np.isinf(high).all() else (low, high)
+        bounds = [(np.maximum, low, -np.inf), (np.minimum, high, np.inf)]
+        steps = [*_affine(scales[0], offsets[0]), *bounds, *_affine(scales[1], offsets[1])]
+        self._steps = [(ufunc, operand) for ufunc, operand, idle in steps if (operand != idle).any()]
 
     def fill(self, moment: Moment) -> np.ndarray:
         values = self.values
-        for compute, place in self._steps:
+        for compute, place in self._terms:
             place[...] = compute(moment)
-        if self._scale_first is not None:
-            values *= self._scale_first
-        if self._bounds is not None:
-            np.clip(values, *self._bounds, out=values)
-        if self._scale_last is not None:
-            values *= self._scale_last
+        for ufunc, operand in self._steps:
+            ufunc(values, operand, out=values)
         return values
 
 
-def resolve_slots(name: str, part: Observation, contract: Contract, faults: list[str]) -> list[Slot]:
-    """Return the terms of input `name` with their index ranges; terms that do not exist and wrong scales become faults."""
-    slots: list[Slot] = []
-    start = 0
-    for i, use in enumerate(part.terms):
-        where = f'inputs.{name}.terms.{i}'
-        try:
-            term = find_term(use.term)
-        except NotFoundError as error:
-            faults.append(f'{where}.term: {error}')
-            continue
-        if use.value == 'clipped':
-            term = Term(last_action_clipped, term.width, term.unit, term.frame)
-        width = term.width(contract)
-        scale = np.atleast_1d(np.asarray(use.scale, dtype=float))
-        if scale.size not in (1, width):
-            faults.append(f'{where}.scale: {use.term} has {width} numbers, the scale has {scale.size}')
-            continue
-        slots.append(_slot(use, term, start, width, scale))
-        start += width
-    return slots
-
-
-def _slot(use: TermUse, term: Term, start: int, width: int, scale: np.ndarray) -> Slot:
-    clip = (use.clip[0], use.clip[1]) if use.clip is not None else None
-    process = tuple(use.process) if use.process else ('clip', 'scale')
-    return Slot(use.term, term, start, start + width, np.broadcast_to(scale, (width,)), clip, process)
+def _affine(scale: np.ndarray, offset: np.ndarray) -> list[tuple[np.ufunc, np.ndarray, float]]:
+    """Return the steps of x * scale + offset, each with the operand that leaves it idle."""
+    return [(np.multiply, scale, 1.0), (np.add, offset, 0.0)]

@@ -13,9 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim2real_ros.contract import Contract
-from sim2real_ros.contract.schema import Stack
-from sim2real_ros.observation.builder import Slot, resolve_slots
-from sim2real_ros.observation.history import gather_index
+from sim2real_ros.observation.builder import Slot, resolve_slots, stack_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +42,10 @@ class Components:
         self.parts: list[tuple[str, int]] = []
         self.each: list[Component] = []
         self._newest: dict[str, np.ndarray | slice] = {}
-        for name, part in contract.observations.items():
-            slots = resolve_slots(name, part, contract, [])
-            self._newest[name] = slice(None) if part.stack.lags == [0] else newest_frame(slots, part.stack)
+        for name, blocks in contract.observations.items():
+            slots = resolve_slots(name, blocks, contract, [])
+            plain = all(slot.lags == (0,) for slot in slots)
+            self._newest[name] = slice(None) if plain else newest_frame(slots, stack_index(slots, blocks))
             prefix = f'{name}.' if len(contract.observations) > 1 else ''
             for slot in slots:
                 self.parts.append((f'{name}.{slot.name}', slot.stop - slot.start))
@@ -66,19 +65,22 @@ class Components:
         return np.concatenate([*(observation[name][..., index] for name, index in self._newest.items()), action], axis=-1)
 
 
-def newest_frame(slots: list[Slot], stack: Stack) -> np.ndarray:
-    """Return where the numbers of the frame with the smallest lag lie in a stacked input, (frame width,)."""
-    widths = [slot.stop - slot.start for slot in slots]
-    order = gather_index(widths, stack.lags, stack.layout)
-    frame = sum(widths)
-    place = {number: i for i, number in enumerate(order.tolist())}
-    return np.array([place[min(stack.lags) * frame + k] for k in range(frame)])
+def newest_frame(slots: list[Slot], index: np.ndarray) -> np.ndarray:
+    """Return where the numbers of the smallest lag of each term lie in a stacked input, (frame width,).
+
+    Args:
+        slots: of the input.
+        index: where each number of the input lies in the ring of frames, see `stack_index`.
+    """
+    frame = slots[-1].stop
+    place = {number: i for i, number in enumerate(index.tolist())}
+    return np.array([place[min(slot.lags) * frame + k] for slot in slots for k in range(slot.start, slot.stop)])
 
 
 def _of_slot(slot: Slot, prefix: str, contract: Contract) -> list[Component]:
     width, name = slot.stop - slot.start, f'{prefix}{slot.name}'
     outputs = [joint for action in contract.file.outputs.values() for joint in contract.action_joints(action)]
-    joints = {'policy joints': list(contract.joints), 'outputs': outputs}.get(slot.term.frame, [])
+    joints = outputs if slot.term.frame == 'outputs' else list(slot.joints)
     named = len(joints) == width
     labels = [f'{name} of {joint}' for joint in joints] if named else [f'{name}[{i}]' for i in range(width)]
     unit = '' if slot.term.unit == '1' or ',' in slot.term.unit else slot.term.unit

@@ -54,8 +54,7 @@ class Pilot:
     @property
     def settling_ticks(self) -> int:
         """How many ticks it must have run beside another one before it takes over."""
-        lags = [max(part.stack.lags) for part in self.contract.observations.values()]
-        return max([*lags, round(SETTLE_S / self.contract.period_s)])
+        return max(self.runner.builder.depth, round(SETTLE_S / self.contract.period_s))
 
     def reset(self) -> None:
         """Start afresh."""

@@ -16,6 +16,7 @@ from sim2real_ros.contract import Contract, load_contract
 from sim2real_ros.contract.schema import Assumption, Phase, VelocityCommand
 from sim2real_ros.errors import NotFoundError
 from sim2real_ros.observation import ObservationBuilder
+from sim2real_ros.observation.slots import Slot
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.policy.statistics import load_statistics
 from sim2real_ros.robot import Robot, load_robot
@@ -48,8 +49,9 @@ def report(console: Console, contract: Contract, robot: Robot | None) -> None:
     """Print the tables of a policy, and whether the robot, if it is known, can follow it."""
     runner = PolicyRunner(contract)
     console.print(_head(contract, runner))
-    for name in contract.observations:
-        console.print(_terms(name, contract, runner.builder))
+    for name, blocks in contract.observations.items():
+        for b in range(len(blocks)):
+            console.print(_terms(name, b, contract, runner.builder))
     if contract.states:
         states = ', '.join(f'{name} <- {part.state} (initial {part.initial})' for name, part in contract.states.items())
         console.print(f'recurrent state: {states}')
@@ -113,17 +115,30 @@ def _phase(phase: Phase) -> str:
     return f'{phase.period_s:g} s, {phase.encoding} of offsets {phase.offsets}{rest}'
 
 
-def _terms(name: str, contract: Contract, builder: ObservationBuilder) -> Table:
-    stack = contract.observations[name].stack
+def _terms(name: str, b: int, contract: Contract, builder: ObservationBuilder) -> Table:
+    blocks = contract.observations[name]
+    stack = blocks[b].stack
     history = '' if stack.lags == [0] else f', stacked {stack.layout} with lags {stack.lags}, filled with {stack.fill}'
-    title = f'input {name}: {builder.width(name)} numbers{history}'
+    part = '' if len(blocks) == 1 else f', block {b + 1} of {len(blocks)}'
+    title = f'input {name}: {builder.width(name)} numbers{part}{history}'
     table = _table(title, ('index', 'term', 'unit', 'frame or order', 'scale', 'clip'))
-    for slot in builder.slots[name]:
-        scales = np.unique(slot.scale)
-        scale = f'{scales[0]:g}' if len(scales) == 1 else ' '.join(f'{v:g}' for v in slot.scale)
-        clip = '' if slot.clip is None else f'[{slot.clip[0]:g}, {slot.clip[1]:g}], {" then ".join(slot.process)}'
-        table.add_row(f'{slot.start}:{slot.stop}', slot.name, slot.term.unit, slot.term.frame, scale, clip)
+    for slot in (slot for slot in builder.slots[name] if slot.block == b):
+        lags = '' if list(slot.lags) == stack.lags else f' lags {list(slot.lags)}'
+        clip = '' if slot.clip is None else f'[{slot.clip[0]:g}, {slot.clip[1]:g}], {" then ".join(_steps(slot))}'
+        offset = f' + {_numbers(slot.offset)}' if slot.offset.any() else ''
+        row = (f'{slot.start}:{slot.stop}', slot.name + lags, slot.term.unit, slot.term.frame)
+        table.add_row(*row, _numbers(slot.scale) + offset, clip)
     return table
+
+
+def _steps(slot: Slot) -> list[str]:
+    """Return what is done to a term, in order; `process` holds the idle steps as well."""
+    idle = {'scale': bool((slot.scale == 1).all()), 'offset': not slot.offset.any(), 'clip': slot.clip is None}
+    return [step for step in slot.process if not idle[step]]
+
+
+def _numbers(values: np.ndarray) -> str:
+    return f'{values[0]:g}' if (values == values[0]).all() else ' '.join(f'{v:g}' for v in values)
 
 
 def _joints(contract: Contract, robot: Robot | None) -> Table:

@@ -130,6 +130,13 @@ def test_incomplete_process_is_refused(process):
     assert fault_of(data).startswith('inputs.obs.terms.0: a term with both clip and scale must state their order')
 
 
+@pytest.mark.parametrize('process', [['clip', 'scale'], ['offset', 'offset', 'clip'], None])
+def test_incomplete_process_of_three_steps_is_refused(process):
+    data = contract_data()
+    obs(data)['terms'][0] |= {'offset': 1.0, 'process': process}
+    assert fault_of(data).startswith('inputs.obs.terms.0: a term with clip, scale and offset must state their order')
+
+
 def test_last_action_must_say_raw_or_clipped():
     data = contract_data()
     del obs(data)['terms'][5]['value']
@@ -152,6 +159,57 @@ def test_position_offset_of_a_torque_action_is_refused():
     data = contract_data(stiffness={'.*': 0.0})
     data['outputs']['actions']['type'] = 'joint_torque'
     assert fault_of(data).startswith('outputs.actions: offset: default is a position')
+
+
+@pytest.mark.parametrize('base', ['last_target', 'measured', 'motion'])
+def test_relative_target_of_a_velocity_action_is_refused(base):
+    data = contract_data(stiffness={'.*': 0.0})
+    data['outputs']['actions'] |= {'type': 'joint_velocity', 'offset': 'zeros', 'relative_to': base}
+    assert fault_of(data).startswith(f'outputs.actions: relative_to: {base} is a position')
+
+
+def test_relative_target_beside_the_default_pose_is_refused():
+    data = contract_data()
+    data['outputs']['actions']['relative_to'] = 'measured'
+    assert fault_of(data).startswith('outputs.actions: relative_to: measured has a base of its own; offset: zeros')
+
+
+@pytest.mark.parametrize(
+    ('part', 'fault'),
+    [
+        ({'counter': 'ticks', 'last': 5}, 'last and end belong together'),
+        ({'counter': 'ticks', 'end': 'loop'}, 'last and end belong together'),
+        ({'counter': 'ticks', 'start': 5, 'last': 5, 'end': 'hold'}, 'last is the last number of the motion'),
+        ({'counter': 'seconds'}, "counter: Input should be 'ticks'"),
+        ({'first': False}, 'first: Input should be True'),
+        ({'blocks': []}, 'blocks: List should have at least 2 items'),
+    ],
+)
+def test_fault_in_a_special_input_is_only_about_it(part, fault):
+    data = contract_data()
+    data['inputs']['extra'] = part
+    assert fault in fault_of(data)
+
+
+def test_lags_of_a_term_need_the_term_major_layout():
+    data = contract_data()
+    obs(data)['terms'][0]['lags'] = [0, 1]
+    make_contract(data)
+    obs(data)['stack']['layout'] = 'frame_major'
+    assert 'base_ang_vel has lags of its own, so the layout must be term_major' in fault_of(data)
+
+
+@pytest.mark.parametrize(
+    ('motion', 'fault'),
+    [
+        ({'source': 'file', 'quantities': {}}, 'source: file needs file and rate_hz'),
+        ({'source': 'network', 'quantities': {}, 'rate_hz': 50.0}, 'source: file needs file and rate_hz'),
+        ({'source': 'network', 'quantities': {}, 'end': 'loop'}, 'end: loop is for source: file'),
+        ({'source': 'network', 'quantities': {}, 'anchor': {'body': 't', 'chain': [['j', 'w']]}}, 'anchor.chain.0.1'),
+    ],
+)
+def test_motion_that_contradicts_itself_is_refused(motion, fault):
+    assert fault in fault_of(contract_data(motion=motion))
 
 
 @pytest.mark.parametrize('bounds', [[1, -1], [1, 1], [1], [1, 2, 3]])

@@ -125,7 +125,7 @@ def test_contract_says_what_the_specification_says(case):
         'dof_vel': 'joint_vel',
         'actions': 'last_action',
     }
-    terms = contract.observations['obs'].terms
+    terms = contract.observations['obs'][0].terms
     assert [term.term for term in terms] == [names[entry[0]] for entry in spec['obs']]
     for term, entry in zip(terms, spec['obs'], strict=True):
         assert np.all(np.equal(term.scale, entry[2])), term.term
