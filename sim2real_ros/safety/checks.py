@@ -191,7 +191,7 @@ class StateChecks:
     def _disagreement(self, state: RobotState, previous: RobotState, dt: float) -> Fault | None:
         """Compare the mean velocity of a block of states with the way that was covered in it."""
         block, travel = self._block, self._travel
-        if block is None or dt > BLOCK_S:  # a gap: begin again
+        if block is None or not 0 < dt <= BLOCK_S:  # a gap, or a clock set back: begin again
             self._block = state
             travel[:] = 0.0
             return None

@@ -31,7 +31,7 @@ class StreamMonitor:
 
     def __init__(self, robot: Robot) -> None:
         self._limits, self._rate_hz = robot.monitors, robot.sensors.rate_hz
-        self._gap_s = 1.5 / robot.sensors.rate_hz
+        self._gap_s, self._silence_s = 1.5 / robot.sensors.rate_hz, robot.sensors.joint_timeout_s
         self.warnings: dict[str, str] = {}
         self.reset()
 
@@ -61,7 +61,9 @@ class StreamMonitor:
         if not 0 < step < math.inf:
             return self._not_newer(stamp, step)
         self._last, self._count = stamp, self._count + 1
-        if step > self._gap_s:
+        if step > self._silence_s:  # no gap but a stop, which the checks call by its name: stale_joint_state
+            self._begin, self._count, self._missed = stamp, 0, 0
+        elif step > self._gap_s:
             self._missed += round(step * self._rate_hz) - 1
         fault = self._clock(step, arrival) if arrival is not None else None
         self._arrival = arrival
