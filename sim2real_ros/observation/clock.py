@@ -65,5 +65,5 @@ class GaitClock:
 
     def _moving(self, command: np.ndarray) -> np.ndarray:
         if self._below == 0:
-            return command.any(axis=-1, keepdims=True)
+            return np.asarray(command.any(axis=-1, keepdims=True))
         return (np.einsum('...i,...i->...', command, command) >= self._below)[..., None]
