@@ -86,7 +86,7 @@ def _viable_states(robot: Robot, rng: np.random.Generator) -> Iterator[tuple[np.
     """Yield positions and velocities that the barrier lets the robot come to: `v^2 <= 2 a d` towards either limit."""
     limits, twice = robot.limits, 2 * robot.safety.brake_acceleration
     for _ in range(SAMPLES):
-        joint_pos = rng.uniform(limits.lower, limits.upper)
+        joint_pos = rng.uniform(np.maximum(limits.lower, -np.pi), np.minimum(limits.upper, np.pi))  # wheels have no limits
         up = np.minimum(limits.velocity, np.sqrt(twice * (limits.upper - joint_pos)))
         down = np.minimum(limits.velocity, np.sqrt(twice * (joint_pos - limits.lower)))
         yield joint_pos, rng.uniform(-down, up)

@@ -45,7 +45,8 @@ class StateChecks:
     def __init__(self, robot: Robot) -> None:
         self._robot, limits, monitors = robot, robot.limits, robot.monitors
         n, self._dt = len(robot.joints), 1.0 / robot.sensors.rate_hz
-        self._middle = 0.5 * (limits.lower + limits.upper)
+        bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)  # a wheel has no limits
+        self._middle = 0.5 * np.where(bounded, limits.lower, 0.0) + 0.5 * np.where(bounded, limits.upper, 0.0)
         jump = monitors.encoder_jump_factor * limits.velocity * self._dt + JUMP_SLACK
         half = 0.5 * (limits.upper - limits.lower) + monitors.position_tolerance_rad
         self._scale = 1.0 / np.stack((half, monitors.velocity_factor * limits.velocity, jump))

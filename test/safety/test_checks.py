@@ -383,3 +383,16 @@ def test_the_table_of_faults_lists_every_fault_that_can_be_found():
     names = set(re.findall(r"(?:Fault|_fault)\(\s*'(\w+)'", source))
     cells = [line.split('|')[1] for line in checks.__doc__.splitlines() if line.startswith('| ')]
     assert {name.strip() for cell in cells for name in cell.split(',')} - {'fault'} == names
+
+
+def test_a_joint_without_limits_does_not_blind_the_others():
+    """A wheel turns for ever; what the other joints do wrong is found all the same."""
+    lower, upper = ROBOT.limits.lower.copy(), ROBOT.limits.upper.copy()
+    lower[0], upper[0] = -np.inf, np.inf
+    own = StateChecks(replace(ROBOT, limits=replace(ROBOT.limits, lower=lower, upper=upper)))
+    q = GOOD.joint_pos.copy()
+    q[0] = 500.0
+    assert own.check(replace(GOOD, joint_pos=q), 0.0)[1] is None
+    q[2] = ROBOT.limits.upper[2] + 0.2
+    faults = [own.check(replace(GOOD, stamp=GOOD.stamp + k * DT, joint_pos=q + 1e-9 * k), DT)[1] for k in range(1, 9)]
+    assert 'joint_position' in [fault.name for fault in faults if fault is not None]
