@@ -96,10 +96,14 @@ def _width(torch: Any, module: Any, path: Path) -> int:
 
 
 def _restart(module: Any) -> None:
+    """Put the state of a module to zero, by its own method where it has one, and in the buffers that are known."""
     for name in ('reset_memory', 'reset'):
         if hasattr(module, name):
             getattr(module, name)()
-            return
+            break
+    for name, buffer in module.named_buffers():
+        if name in STATES:
+            buffer.detach().zero_()
 
 
 def _export(

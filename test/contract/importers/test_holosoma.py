@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON metadata of holosoma, terms in alphabetical order."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from foreign import assumed, hints, terms_of, third_party, write_network, write_tracker
+from traces import differences, load_trace, replay_all
+
+from sim2real_ros.contract.importers import holosoma, import_policy
+from sim2real_ros.contract.importers.holosoma_presets import T1_23
+from sim2real_ros.contract.importers.trackers import chain_of_urdf
+from sim2real_ros.errors import DocumentError, FormatError
+
+G1 = [
+    *(f'{side}_{part}_joint' for side in ('left', 'right')
+      for part in ('hip_pitch', 'hip_roll', 'hip_yaw', 'knee', 'ankle_pitch', 'ankle_roll')),
+    'waist_yaw_joint', 'waist_roll_joint', 'waist_pitch_joint',
+    *(f'{side}_{part}_joint' for side in ('left', 'right')
+      for part in ('shoulder_pitch', 'shoulder_roll', 'shoulder_yaw', 'elbow', 'wrist_roll', 'wrist_pitch', 'wrist_yaw')),
+]  # fmt: skip
+T1 = ['AAHead_yaw', *(f'T1_{i}' for i in range(22))]
+LOCO_ORDER = [
+    'last_action', 'base_ang_vel', 'velocity_command_yaw', 'velocity_command_lin', 'phase_cos', 'joint_pos_rel', 'joint_vel',
+    'projected_gravity', 'phase_sin',
+]  # fmt: skip
+URDF = """<robot name="g1"><link name="pelvis"/><link name="w1"/><link name="w2"/><link name="torso_link"/>
+<joint name="waist_yaw_joint" type="revolute"><origin xyz="0 0 1" rpy="0 0 0"/><parent link="pelvis"/><child link="w1"/>
+<axis xyz="0 0 1"/></joint>
+<joint name="waist_roll_joint" type="revolute"><parent link="w1"/><child link="w2"/><axis xyz="-1 0 0"/></joint>
+<joint name="torso_fixed" type="fixed"><parent link="w2"/><child link="torso_link"/></joint></robot>"""
+
+
+def meta(joints, **changes):
+    n = len(joints)
+    values = {'dof_names': joints, 'kp': [40.179238471] * n, 'kd': [2.557889765] * n}
+    values |= {'command_ranges': {'lin_vel_x': [-1.0, 1.0], 'lin_vel_y': [-0.5, 0.5], 'ang_vel_yaw': [-0.7, 0.7]}}
+    return {key: json.dumps(value) for key, value in (values | changes).items() if value is not ...}
+
+
+def loco(path, width=100, joints=G1, **changes):
+    return write_network(path, {'actor_obs': (1, width)}, {'action': (1, len(joints))}, meta(joints, **changes))
+
+
+def wbt(path, joints=G1, **changes):
+    n = len(joints)
+    tables = {'joint_pos': np.arange(12.0 * n).reshape(12, n), 'joint_vel': np.ones((12, n)), 'ref_pos_xyz': np.ones((12, 3)),
+              'ref_quat_xyzw': np.ones((12, 4))}  # fmt: skip
+    return write_tracker(path, 5 * n + 9, tables, n, meta(joints, command_ranges=None, **changes))
+
+
+def test_terms_stand_in_alphabetical_order(tmp_path):
+    imported = holosoma.read(loco(tmp_path / 'a.onnx'), hints(tmp_path))
+    assert terms_of(imported.contract, 'actor_obs') == LOCO_ORDER
+    assert 'sorts the terms by name' in assumed(imported)['inputs.actor_obs.terms']
+
+
+def test_the_file_lacks_what_presets_know_and_each_is_an_assumption(tmp_path):
+    imported = holosoma.read(loco(tmp_path / 'a.onnx'), hints(tmp_path))
+    told = assumed(imported)
+    assert {'default_position', 'outputs.action.scale', 'outputs.action.clip', 'rate_hz', 'phase'} <= set(told)
+    assert 'config_values/robot.py' in told['default_position']
+    assert imported.contract['default_position']['left_knee_joint'] == 0.669
+    assert imported.contract['phase']['first_tick'] == 1
+    assert imported.contract['phase']['standing_phase'] == 0.5
+    assert imported.contract['commands']['velocity']['yaw'] == [-0.7, 0.7]
+
+
+def test_t1_has_scales_of_its_own(tmp_path):
+    def scales(path, joints, width):
+        terms = holosoma.read(loco(path, width, joints), hints(tmp_path)).contract['inputs']['actor_obs']['terms']
+        return [use.get('scale', 1.0) for use in terms if use['term'] in ('base_ang_vel', 'joint_vel')]
+
+    assert scales(tmp_path / 'g.onnx', G1, 100) == [0.25, 0.05]
+    assert scales(tmp_path / 't.onnx', T1, 3 * 23 + 13) == [1.0, 0.1]
+    assert len(T1_23.angles) == 23
+
+
+def test_a_multiple_of_the_width_is_a_history_filled_with_zeros(tmp_path):
+    imported = holosoma.read(loco(tmp_path / 'a.onnx', 400), hints(tmp_path))
+    assert imported.contract['inputs']['actor_obs']['stack'] == {'lags': [3, 2, 1, 0], 'layout': 'term_major', 'fill': 'zeros'}
+
+
+def test_a_width_of_no_list_is_refused_with_those_that_exist(tmp_path):
+    with pytest.raises(DocumentError, match=r'98 numbers for 29 joints.*100 \(locomotion\)'):
+        holosoma.read(loco(tmp_path / 'a.onnx', 98), hints(tmp_path))
+
+
+def test_a_robot_without_preset_needs_its_default_position(tmp_path):
+    path = loco(tmp_path / 'a.onnx', 3 * 2 + 13, ['a_joint', 'b_joint'])
+    with pytest.raises(DocumentError, match='default_position: the source does not state it.*--set default_position'):
+        import_policy(path, tmp_path / 'out')
+    contract = import_policy(path, tmp_path / 'out', overrides={'default_position': {'.*': 0.2}})
+    assert contract.default_position.tolist() == [0.2, 0.2]
+
+
+@pytest.mark.parametrize('given', [[0.5] * 29, 0.5, ','.join(['0.5'] * 29)])
+def test_action_scale_of_later_versions_is_no_assumption(tmp_path, given):
+    imported = holosoma.read(loco(tmp_path / 'a.onnx', action_scale=given), hints(tmp_path))
+    assert imported.contract['outputs']['action']['scale'] == 0.5
+    assert 'outputs.action.scale' not in assumed(imported)
+
+
+def test_gains_of_a_wrong_length_and_missing_ones_are_refused(tmp_path):
+    with pytest.raises(DocumentError, match='(?s)kp: has 28 numbers, 29.*kd: is missing'):
+        holosoma.read(loco(tmp_path / 'a.onnx', kp=[1.0] * 28, kd=...), hints(tmp_path))
+
+
+def test_tracker_takes_the_way_to_the_torso_from_the_urdf(tmp_path):
+    imported = holosoma.read(wbt(tmp_path / 'a.onnx', robot_urdf=URDF, robot_urdf_path='/home/me/g1.urdf'), hints(tmp_path))
+    assert terms_of(imported.contract, 'obs') == [
+        'last_action', 'base_ang_vel', 'joint_pos_rel', 'joint_vel', 'motion_command', 'motion_anchor_ori_b'
+    ]  # fmt: skip
+    assert imported.contract['motion']['quaternion'] == 'xyzw'
+    assert imported.contract['motion']['anchor']['chain'] == [['waist_yaw_joint', 'z'], ['waist_roll_joint', '-x']]
+    assert imported.contract['inputs']['time_step']['last'] == 11
+    assert '/home/me' not in str(imported)
+
+
+def test_tracker_without_urdf_knows_the_waist_of_g1(tmp_path):
+    imported = holosoma.read(wbt(tmp_path / 'a.onnx'), hints(tmp_path))
+    assert [axis for _, axis in imported.contract['motion']['anchor']['chain']] == ['z', 'x', 'y']
+
+
+@pytest.mark.parametrize(
+    ('old', 'new', 'message'),
+    [
+        ('<parent link="pelvis"/>', '<parent link="w2"/>', 'cyclic'),
+        ('rpy="0 0 0"', 'rpy="0 0.3 0"', 'mounted at an angle'),
+        ('<axis xyz="-1 0 0"/>', '<axis xyz="1 1 0"/>', 'no axis of its frame'),
+        ('<axis xyz="-1 0 0"/>', '<axis xyz="a b c"/>', 'no number'),
+        ('type="fixed"', 'type="prismatic"', 'is prismatic'),
+        ('"torso_link"', '"chest"', 'no link torso_link'),
+        ('</robot>', '', 'not valid XML'),
+        ('<robot name="g1">', '<!DOCTYPE r [<!ENTITY a "b">]><robot name="g1">', 'entities'),
+    ],
+)
+def test_urdf_that_cannot_be_followed_is_refused(old, new, message):
+    with pytest.raises(FormatError, match=message):
+        chain_of_urdf(URDF.replace(old, new), 'torso_link')
+
+
+@pytest.mark.parametrize('name', ['holosoma_ppo_g1', 'holosoma_wbt_dance'])
+def test_real_policies_feed_what_upstream_feeds(tmp_path, name):
+    folder = third_party(name)
+    contract = import_policy(folder, tmp_path / 'out')
+    spec = json.loads((folder / 'spec.json').read_text())
+    assert contract.default_position.tolist() == pytest.approx(spec['default_pose'])
+    assert contract.gains.stiffness[0] == 40.179238471
+    trace = load_trace(folder)
+    built, targets = replay_all(contract, trace)
+    assert max(differences(built, trace).values()) < 1e-5 if name == 'holosoma_wbt_dance' else 1e-6
+    assert np.abs(np.stack([target.position for target in targets]) - trace.targets).max() < 1e-4
