@@ -44,6 +44,8 @@ setup(
         # for machines without ROS 2; not needed, and not wanted, where ROS 2 is installed
         'ros': ['ros-jazzy-rclpy[fastrtps]', *(f'ros-jazzy-{name}' for name in MESSAGES)],
         'sim': ['mujoco>=3.3.5'],
+        # to import policies in TorchScript
+        'torch': ['torch>=2.2', 'onnx>=1.16'],
         'train': [
             'mujoco>=4.0; python_version >= "3.11"',
             'torch==2.13.0',

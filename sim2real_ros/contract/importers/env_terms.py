@@ -21,11 +21,10 @@ OF_GROUP = {
     'nan_policy', 'nan_check_per_term',
 }  # fmt: skip
 VELOCITY = {'x': 'lin_vel_x', 'y': 'lin_vel_y', 'yaw': 'ang_vel_z'}
-QUATERNIONS = ('root_quat_w', 'base_quat')
 Order = tuple[str | None, str]
 
 
-def observation(keys: Keys, joints: list[str], imported: Imported, order: Order, hints: Hints) -> dict[str, Any]:
+def observation(keys: Keys, tensor: str, joints: list[str], imported: Imported, order: Order, hints: Hints) -> dict[str, Any]:
     """Return the observation of the policy's group; faults go to `keys`."""
     groups = keys.below('observations')
     name = next((group for group in GROUPS if group in groups), None)
@@ -45,7 +44,8 @@ def observation(keys: Keys, joints: list[str], imported: Imported, order: Order,
             term.fault('flatten_history_dim', 'a history that is not flattened is no vector; export it flattened')
         if term.data.get('modifiers'):
             term.fault('modifiers', 'a modified observation is not known here; add it as a term of your own')
-        for use in _uses(term, keys, joints, imported, order, hints):
+        place = f'inputs.{tensor}.terms.{len(terms)}.term'
+        for use in _uses(term, place, keys, joints, imported, order, hints):
             _put_steps(use, term)
             terms.append(use)
             lengths.append(length)
@@ -64,16 +64,15 @@ def _put_steps(use: dict[str, Any], term: Keys) -> None:
     isaac_terms.put_clip_scale(use, (clip or {}).get('all'), scale)
 
 
-def _uses(term: Keys, keys: Keys, joints: list[str], imported: Imported, order: Order, hints: Hints) -> list[dict[str, Any]]:
+def _uses(
+    term: Keys, place: str, keys: Keys, joints: list[str], imported: Imported, order: Order, hints: Hints
+) -> list[dict[str, Any]]:
     name = isaac_lab.class_name(term.data.get('func', ''))
     params = term.data.get('params') if isinstance(term.data.get('params'), dict) else {}
     if name == 'generated_commands':
         return _command(term, str((params or {}).get('command_name')), keys, imported, order, hints)
-    if name in QUATERNIONS:
-        if order[0] is None:
-            term.fault('func', f'{name} is a quaternion, and nothing tells its order: {isaac_lab.CHOICE}')
-            return []
-        return [{'term': f'base_quat_{order[0]}'}]
+    if name in isaac_lab.QUATERNIONS:
+        return [{'term': f'base_quat_{order[0]}'}] if order[0] else isaac_lab.told_quaternion(term, name, place, hints)
     try:
         uses = isaac_terms.by_function(name)
     except NotFoundError as error:

@@ -77,7 +77,7 @@ def read(source: Path, hints: Hints) -> Imported:
     rate(imported, keys.below('sim').number('dt') * keys.number('decimation'))
     order = quaternion_order(keys)
     name = graph.observation().name
-    part = observation(keys, joints, imported, order, hints)
+    part = observation(keys, name, joints, imported, order, hints)
     imported.contract['inputs'] = {name: part, **graph.state_inputs()}
     keys.raise_faults()
     _assume(imported, name)

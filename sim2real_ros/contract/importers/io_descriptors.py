@@ -19,7 +19,6 @@ from sim2real_ros.errors import DocumentError, NotFoundError
 NEEDS = 'IO_descriptors.yaml of Isaac Lab and the exported network, in one folder or below it'
 GROUPS = ('policy', 'actor')
 RANGES = {'x': [-1.0, 1.0], 'y': [-1.0, 1.0], 'yaw': [-1.0, 1.0]}
-QUATERNIONS = {'root_quat_w': 'base_quat', 'base_quat': 'base_quat'}
 UPRIGHT = [0.5, 0.0, 0.3, 1.0, 0.0, 0.0, 0.0]  # a goal in front of the base, until the first one arrives; wxyz
 
 
@@ -71,7 +70,7 @@ def read(source: Path, hints: Hints) -> Imported:
     )
     rate(imported, keys.below('scene').number('dt'))
     name = graph.observation().name
-    imported.contract['inputs'] = {name: _observation(keys, joints, imported, hints), **graph.state_inputs()}
+    imported.contract['inputs'] = {name: _observation(keys, name, joints, imported, hints), **graph.state_inputs()}
     keys.raise_faults()
     _assume(imported, name)
     return imported
@@ -117,7 +116,7 @@ def _tables(keys: Keys, joints: list[str]) -> dict[str, dict[str, float]]:
     return {}
 
 
-def _observation(keys: Keys, joints: list[str], imported: Imported, hints: Hints) -> dict[str, Any]:
+def _observation(keys: Keys, tensor: str, joints: list[str], imported: Imported, hints: Hints) -> dict[str, Any]:
     groups = keys.below('observations')
     name = next((group for group in GROUPS if group in groups), next(iter(groups.data), 'policy'))
     listed = groups.data.get(name)
@@ -133,7 +132,7 @@ def _observation(keys: Keys, joints: list[str], imported: Imported, hints: Hints
             overloads.fault('flatten_history_dim', 'a history that is not flattened is no vector; export it flattened')
         if (term.data.get('extras') or {}).get('modifiers'):
             term.fault('extras.modifiers', 'a modified observation is not known here; add it as a term of your own')
-        for use in _uses(term, joints, imported, hints):
+        for use in _uses(term, f'inputs.{tensor}.terms.{len(terms)}.term', joints, imported, hints):
             _put_overloads(use, overloads, term)
             terms.append(use)
             lengths.append(length)
@@ -156,13 +155,13 @@ def _put_overloads(use: dict[str, Any], overloads: Keys, term: Keys) -> None:
     isaac_terms.put_clip_scale(use, (clip or {}).get('all'), scale)
 
 
-def _uses(term: Keys, joints: list[str], imported: Imported, hints: Hints) -> list[dict[str, Any]]:
+def _uses(term: Keys, place: str, joints: list[str], imported: Imported, hints: Hints) -> list[dict[str, Any]]:
     """Return our terms for one entry of the list."""
     name = isaac_lab.class_name(term.data.get('full_path') or term.data.get('name'))
     if name == 'generated_commands':
         return _command(term, imported, hints)
-    if name in QUATERNIONS:
-        return _quaternion(term, name, hints)
+    if name in isaac_lab.QUATERNIONS:
+        return _quaternion(term, name, place, hints)
     try:
         uses = isaac_terms.by_function(name)
     except NotFoundError as error:
@@ -192,15 +191,12 @@ def _command(term: Keys, imported: Imported, hints: Hints) -> list[dict[str, Any
     return []
 
 
-def _quaternion(term: Keys, name: str, hints: Hints) -> list[dict[str, Any]]:
+def _quaternion(term: Keys, name: str, place: str, hints: Hints) -> list[dict[str, Any]]:
+    """Return the term of a base quaternion, in the order that its axes or the user tell."""
     order = _axes(term)
-    order = order or next(
-        (str(hints.overrides[key]) for key in ('quaternion', 'commands.pose.quaternion') if key in hints.overrides), None
-    )
-    if order not in ('wxyz', 'xyzw'):
-        term.fault('name', f'{name} is a quaternion, and nothing tells its order: {isaac_lab.CHOICE}')
-        return []
-    return [{'term': f'{QUATERNIONS[name]}_{order}'}]
+    if order is not None:
+        return [{'term': f'base_quat_{order}'}]
+    return isaac_lab.told_quaternion(term, name, place, hints)
 
 
 def _axes(term: Keys) -> str | None:

@@ -20,6 +20,7 @@ ACTIONS = {  # class of Isaac Lab: type of ours, and what it is relative to
     'JointEffortAction': ('joint_torque', None),
 }
 CHOICE = 'give --set commands.pose.quaternion=wxyz (Isaac Lab before 3.0) or =xyzw (from 3.0 on)'
+QUATERNIONS = ('root_quat_w', 'base_quat')  # functions that give the orientation of the base
 EXPLICIT = (
     'an explicit actuator computes torque in Python and leaves 0 in the simulator; its own gains stand in the training code'
 )
@@ -128,6 +129,19 @@ def put_pose_command(imported: Imported, keys: Keys, initial: list[float], order
     turned = initial if order == 'wxyz' else [*initial[:3], *initial[4:], initial[3]]
     imported.contract.setdefault('commands', {})['pose'] = {'frame': 'base', 'quaternion': order, 'initial': turned}
     imported.assume('commands.pose.frame', 'base', 'UniformPoseCommand gives the goal in the frame of the root', put=False)
+
+
+def told_quaternion(term: Keys, name: str, place: str, hints: Hints) -> list[dict[str, Any]]:
+    """Return the term of a base quaternion as the user tells it, or collect a fault that says how to tell it."""
+    told = hints.overrides.get(place)
+    if told in ('base_quat_wxyz', 'base_quat_xyzw'):
+        return [{'term': told}]
+    term.fault(
+        '',
+        f'{name} is a quaternion, and nothing tells its order: give --set {place}=base_quat_wxyz (Isaac Lab before 3.0) or '
+        'base_quat_xyzw (from 3.0 on)',
+    )
+    return []
 
 
 def _offset(
