@@ -313,7 +313,7 @@ class Bench:
     def begin(self, alter: Callable[[Tick], None], patience: float, pace_s: float) -> None:
         """Make trouble from the next state on."""
         self.take()
-        self.commands, self.reasons, self.bad = [], [], []
+        self.commands, self.reasons = [], []
         self.alter, self.patience, self.pace_s = alter, patience, pace_s
         self._k, self.begin_ns = 0, None
 

@@ -17,7 +17,7 @@ class Row:
 
     fault: str
     rule: str
-    documented: float
+    allowed: float
     measured: float
     wall: bool
     who: str
@@ -40,10 +40,15 @@ damping; 0 ms: that very state. Where it says *wall*, it is real time of the mac
 motors comes on top.
 
 In every case the modes, the reason in the log and the torques were checked. Of {seen} commands none was without a number and
-none was beyond an effort limit (the largest: {worst:.0%}). A latched fault was refused its `reset` while its cause went on and
-until 1 s after, and granted it then.
+none was beyond an effort limit (the largest: {worst:.1%}). A latched fault was refused its `reset` while its cause went on and
+until 1 s after, and granted it then{but}.
 
-| fault | found by | documented, ms | measured, ms | reaction | reason |
+*Allowed* is the time that the monitor's own table documents, with one state on top where it says "longer than", and more for
+these: `velocity_mismatch` compares blocks of 22 ms (100 ms documented); `dropped_states` counts in windows of 1 s, and the
+drops may begin inside of one (1 s documented); the heartbeat and the look at other publishers go through an executor (0.5 s and 1 s
+documented). For velocities of the wrong sign and a clock set back by 0.1 s no time is documented.
+
+| fault | found by | allowed, ms | measured, ms | reaction | reason |
 |---|---|---|---|---|---|
 """
 
@@ -60,11 +65,13 @@ def write_table(path: Path, rows: Sequence[Row], seen: int, worst: float) -> Non
     machine = f'{os.cpu_count()} cores, Python {platform.python_version()}'
     load = ' '.join(f'{value:.1f}' for value in os.getloadavg())
     date = datetime.now(timezone.utc).strftime('%Y-%m-%d %H:%M UTC')
-    text = HEAD.format(date=date, machine=machine, load=load, seen=seen, worst=worst)
+    known = [row for row in rows if row.bug]
+    but = ', but for what stands under the table' if known else ''
+    text = HEAD.format(but=but, date=date, machine=machine, load=load, seen=seen, worst=worst)
     text += ''.join(_line(row) for row in rows)
-    if any(row.bug for row in rows):
+    if known:
         text += '\nKnown to be wrong, and expected to fail in the test:\n\n'
-        text += ''.join(f'* {row.fault}: {row.bug}.\n' for row in rows if row.bug)
+        text += ''.join(f'* {row.fault}: {row.bug}.\n' for row in known)
     path.write_text(text)
 
 
@@ -74,7 +81,7 @@ def _line(row: Row) -> str:
     cells = (
         row.fault,
         row.rule,
-        '' if tolerated else f'{1e3 * row.documented:.0f}',
+        '' if tolerated else f'{1e3 * row.allowed:.0f}',
         '' if tolerated else f'{1e3 * row.measured:.0f}{" wall" if row.wall else ""}',
         reaction,
         f'`{row.reason}`' if row.reason else '',

@@ -38,7 +38,7 @@ class Cell:
         name: for people.
         alter: what goes wrong; called with every state from the first on, before it is published.
         reason: fault or reason of the withdrawal, or several of which one comes first; '' for what must be tolerated.
-        within: s, documented.
+        within: s, allowed; docs/reaction-times.md says where that is more than what is documented.
         rule: how it is found.
         mode: that the robot is in afterwards.
         group: of processes.
@@ -294,10 +294,8 @@ REAL = {'group': 'hardware', **RARE}  # stamps are held against the machine's cl
 QUIET = {'patience': 0.03}
 WAITING = {'pace': DT, 'watch': 3.0, 'fading': 1.5}
 DEAD = {'who': WATCHDOG, 'patience': 0.0, 'pace': 0.01, 'watch': 0.3, 'restart': ('safety_node',)}  # a fifth of real time
-BLOCK = (
     'after a clock that went back, checks.py compares no velocities until the old time is reached, and then all of it at once'
 )
-GAP = 'a gap of more than a fifth of a second is called dropped_states where a window of stream.py ends with it'
 
 
 CELLS = [
@@ -324,8 +322,8 @@ CELLS = [
     Cell('base leans 1.2 rad', leaning, 'tilt', 0.102, '1.0 rad for 0.1 s'),
     Cell('base turns 10 rad/s', spinning, 'angular_rate', 0.102, '8 rad/s for 0.1 s', **RARE),
     # stream and clock
-    Cell('clock back 1 s', clock(-1.0), 'clock_jump', 0, 'back by 0.2 s', bug=BLOCK),
-    Cell('clock forward 1 s, simulated time', clock(1.0), STALE, 0, 'gap over 20 ms', bug=GAP, **RARE),
+    Cell('clock back 1 s', clock(-1.0), 'clock_jump', 0, 'back by 0.2 s'),
+    Cell('clock forward 1 s, simulated time', clock(1.0), STALE, 0, 'gap over 20 ms', **RARE),
     Cell('clock forward 1 s, real time', clock(1.0), 'clock_jump', 0, '0.2 s (here 0.6 s) off the steady clock', **REAL),
     Cell('clock back 0.1 s', clock(-0.1), 'stamp_order', 0.02, SILENT, who=WATCHDOG, trail=0.15, **QUIET, **RARE),
     Cell('three joint states doubled in 1 s', doubled(3), 'stamp_order', 0.002, 'the third', **RARE),
@@ -397,6 +395,7 @@ def benches(tmp_path_factory):
     finally:
         every.close()
     if os.environ.get(WRITE):
+        assert every.worst <= 1 + 1e-9, 'also between the cells'
         assert set(every.rows) == {cell.name for cell in CELLS}, 'every cell must have run'
         write_table(REPOSITORY / 'docs' / 'reaction-times.md', list(every.rows.values()), every.seen, every.worst)
 
