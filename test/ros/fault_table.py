@@ -45,8 +45,8 @@ until 1 s after, and granted it then{but}.
 
 *Allowed* is the time that the monitor's own table documents, with one state on top where it says "longer than", and more for
 these: `velocity_mismatch` compares blocks of 22 ms (100 ms documented); `dropped_states` counts in windows of 1 s, and the
-drops may begin inside of one (1 s documented); the heartbeat and the look at other publishers go through an executor (0.5 s and 1 s
-documented). For velocities of the wrong sign and a clock set back by 0.1 s no time is documented.
+drops may begin inside of one (1 s documented); the heartbeat and the look at other publishers go through an executor
+(0.5 s and 1 s documented). For velocities of the wrong sign and a clock set back by 0.1 s no time is documented.
 
 | fault | found by | allowed, ms | measured, ms | reaction | reason |
 |---|---|---|---|---|---|

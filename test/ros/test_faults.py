@@ -294,8 +294,6 @@ REAL = {'group': 'hardware', **RARE}  # stamps are held against the machine's cl
 QUIET = {'patience': 0.03}
 WAITING = {'pace': DT, 'watch': 3.0, 'fading': 1.5}
 DEAD = {'who': WATCHDOG, 'patience': 0.0, 'pace': 0.01, 'watch': 0.3, 'restart': ('safety_node',)}  # a fifth of real time
-    'after a clock that went back, checks.py compares no velocities until the old time is reached, and then all of it at once'
-)
 
 
 CELLS = [
