@@ -37,9 +37,9 @@ def read(source: Path, hints: Hints) -> Imported:
     path = single_file(_files(source), source, NEEDS)
     keys = Keys(load_inert(path), str(path))
     names = list(hints.joints or keys.names('joints'))
-    driven = [int(number) for number in keys.numbers('action_indices')]
-    if int(keys.number('num_actions')) != len(driven) or any(not 0 <= i < len(names) for i in driven):
-        keys.fault('action_indices', f'{keys.data.get("num_actions")} indices below {len(names)} are expected, not {driven}')
+    driven = keys.indices('action_indices', len(names))
+    if keys.whole('num_actions') != len(driven) or not driven:
+        keys.fault('num_actions', f'is {keys.data.get("num_actions")}, but action_indices names {len(driven)} joints')
     tables = {ours: keys.numbers(theirs, len(names)) for ours, theirs in (
         ('default_position', 'default_joint_positions'), ('stiffness', 'joint_kp'), ('damping', 'joint_kd'))}  # fmt: skip
     keys.raise_faults()
@@ -64,7 +64,7 @@ def read(source: Path, hints: Hints) -> Imported:
 def _tensors(keys: Keys, imported: Imported, joints: list[str], network: Path) -> None:
     io, count = tensors(network), len(joints)
     terms = [{'term': term} | ({'value': 'clipped'} if term == 'last_action' else {}) for term in TERMS]
-    length = int(keys.number('history_length', 0)) + 1
+    length = keys.whole('history_length', 0) + 1
     width, declared = 9 + 3 * count, keys.number('num_observations')
     if declared != width:
         keys.fault('num_observations', f'is {declared:g}; the code builds {width} for {count} joints, before any history')

@@ -93,7 +93,7 @@ def _observation(
         use = _use(term, name, joints, imported)
         if use is not None:
             uses.append(processed(use, _scale(term), _clip(term), order))
-            lengths.append(max(1, int(term.number('history_length', 1))))
+            lengths.append(max(1, term.whole('history_length', 1)))
     if not uses:
         keys.fault('', 'holds no observation term')
         return {}
@@ -122,9 +122,10 @@ def _use(term: Keys, name: str, joints: list[str], imported: Imported) -> dict[s
     params = term.data.get('params') or {}
     if name == 'gait_phase':
         _phase(term, params, imported)
-    part = (params.get('asset_cfg') or {}).get('joint_ids') if isinstance(params, dict) else None
+    asset = params.get('asset_cfg') if isinstance(params, dict) else None
+    part = asset.get('joint_ids') if isinstance(asset, dict) else None
     if isinstance(part, list) and part != list(range(len(joints))) and use['term'].startswith('joint_'):
-        use['joints'] = [joints[int(i)] for i in part if 0 <= int(i) < len(joints)]
+        use['joints'] = [joints[i] for i in Keys(asset, term.source, term.where, term.faults).indices('joint_ids', len(joints))]
     return use
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from sim2real_ros.contract.importers.draft import Hints, Imported
+from sim2real_ros.contract.importers.sources import unreadable
 from sim2real_ros.errors import FormatError
 
 FORMATS: dict[str, str] = {  # name of the format: module of this folder
@@ -54,7 +55,7 @@ def detect_format(source: Path) -> str:
     scores = {name: format_named(name).detect(source) for name in FORMATS}
     best = max(scores.values(), default=0.0)
     if best <= 0:
-        raise FormatError(f'{source} is of no format that can be imported:\n{_needs()}')
+        raise FormatError(f'{source} is of no format that can be imported:\n{_needs()}{unreadable(source)}')
     first = [name for name, score in scores.items() if score == best]
     if len(first) > 1:
         raise FormatError(f'{source} looks like {" and ".join(first)}; say which with --format')

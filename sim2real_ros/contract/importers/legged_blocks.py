@@ -69,7 +69,7 @@ def _phase(term: Keys, imported: Imported) -> None:
 
 def _stacked(observations: Keys, uses: dict[str, dict[str, Any]]) -> dict[str, Any]:
     stack = Keys(observations.data.get('stack') or {}, observations.source, 'policy.observations.stack', observations.faults)
-    length = int(stack.number('length', 1))
+    length = max(1, stack.whole('length', 1))
     return _frames(observations, list(uses.values()), _ordered(stack, range(length)), 'first')
 
 
@@ -84,7 +84,7 @@ def _block(observations: Keys, data: Any, uses: dict[str, dict[str, Any]], impor
     if kind != 'history_frame':
         block.fault('kind', f'current_frame, history_frame or current_terms is expected, not {kind!r}')
         return {}
-    length, now = int(block.number('length')), bool(block.data.get('include_current', False))
+    length, now = block.whole('length'), bool(block.data.get('include_current', False))
     if fill == 'first' and not now:
         why = 'repeat_first without the current frame: upstream feeds zeros in the very first tick, here the first frame'
         imported.assume('inputs', 'first', why, put=False)
@@ -93,7 +93,7 @@ def _block(observations: Keys, data: Any, uses: dict[str, dict[str, Any]], impor
 
 def _assembled(observations: Keys, data: Any, uses: dict[str, dict[str, Any]]) -> dict[str, Any]:
     block = Keys(data, observations.source, 'policy.observations.assemble', observations.faults)
-    lags = [int(number) for number in block.numbers('order', None, [0.0])]
+    lags = block.indices('order', 1000, (0,))
     own = block if 'history_warmup' in block else observations
     return _frames(observations, _chosen(block, uses), lags, _warmup(own))
 

@@ -43,8 +43,10 @@ def read(source: Path, hints: Hints) -> Imported:
     path = single_file(_files(source), source, NEEDS)
     whole = load_inert(path)
     keys = Keys(whole['policy'], str(path), 'policy')
-    indices = [int(number) for number in keys.numbers('joint_ids_map')]
+    indices = keys.indices('joint_ids_map')
     count = len(indices)
+    if not count:
+        keys.fault('joint_ids_map', 'names no joint')
     kp, kd = (keys.numbers(name, count) for name in ('stiffness', 'damping'))
     action = keys.below('actions').below('JointPositionAction')
     steps = Steps.read(action, count)

@@ -60,7 +60,7 @@ def read(source: Path, hints: Hints) -> Imported:
     key, own = _policy(load_inert(path))
     base, base_path = _base(path, key)
     keys = Keys(base | own, f'{path} with {base_path.name}' if base_path else str(path))
-    count = int(keys.number('num_of_dofs', 0)) or len(keys.numbers('default_dof_pos'))
+    count = keys.whole('num_of_dofs', 0) or len(keys.numbers('default_dof_pos'))
     joints = _joints(keys, hints, count)
     pose, kp, kd = (keys.numbers(name, count) for name in ('default_dof_pos', 'rl_kp', 'rl_kd'))
     keys.raise_faults()
@@ -100,13 +100,13 @@ def _base(path: Path, key: str) -> tuple[dict[str, Any], Path | None]:
 def _joints(keys: Keys, hints: Hints, count: int) -> list[str]:
     """Return the joints in policy order; joint_mapping points into the names of base.yaml, the order of the motors."""
     names = list(hints.joints) if hints.joints is not None else keys.names('joint_names', [])
-    mapping = [int(number) for number in keys.numbers('joint_mapping', None, [float(i) for i in range(count)])]
+    mapping = keys.indices('joint_mapping', len(names) or None, range(count))
     if not names:
         keys.fault(
             'joint_names', 'is missing: base.yaml of the robot has it. Put it beside or above, or give names with --joints'
         )
-    elif len(mapping) != count or len(set(mapping)) != count or not all(0 <= i < len(names) for i in mapping):
-        keys.fault('joint_mapping', f'{count} different indices below {len(names)} are expected, not {mapping}')
+    elif len(mapping) != count:
+        keys.fault('joint_mapping', f'{count} indices into joint_names are expected, not {len(mapping)}')
     keys.raise_faults()
     return [names[i] for i in mapping]
 
@@ -128,10 +128,7 @@ def _columns(keys: Keys, joints: list[str]) -> list[Column]:
 
 
 def _wheels(keys: Keys, count: int) -> set[int]:
-    wheels = {int(number) for number in keys.numbers('wheel_indices', None, [])}
-    if any(not 0 <= i < count for i in wheels):
-        keys.fault('wheel_indices', f'an index lies outside 0 to {count - 1}')
-    return wheels
+    return set(keys.indices('wheel_indices', count, ()))
 
 
 def _observation(keys: Keys, imported: Imported, joints: list[str]) -> dict[str, Any]:
@@ -154,7 +151,7 @@ def _observation(keys: Keys, imported: Imported, joints: list[str]) -> dict[str,
             processed(use, _scale(keys, term, len(joints)), None if bound is None else [-bound, bound], ('scale', 'clip'))
         )
         width += len(joints) if term in WIDE else 2 if term == 'phase' else 3
-    history = [int(number) for number in keys.numbers('observations_history', None, [])] or [0]
+    history = keys.indices('observations_history', 1000, ()) or [0]
     priority = keys.data.get('observations_history_priority') or 'time'
     if priority not in ('time', 'term'):
         keys.fault('observations_history_priority', f'time or term is expected, not {priority!r}')

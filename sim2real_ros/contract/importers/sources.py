@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from sim2real_ros.contract.importers.network import as_onnx
 from sim2real_ros.errors import DocumentError, FormatError, Sim2RealError
 
 MISSING = object()
+MAX_WHOLE = 10_000  # joints, frames, numbers: more is a mistake
 
 
 class Keys:
@@ -57,23 +59,52 @@ class Keys:
         """Return a number; 1e-3 without a dot, which YAML takes for text, is one too."""
         value = self._get(key, default)
         number = to_number(value)
-        if number is None and value is not default:
+        if number is not None:
+            return number
+        if value is default and default is not MISSING:
+            return default
+        if value is not MISSING:
             self.fault(key, f'a number is expected, not {_kind(value)}')
-        return float('nan') if number is None and value is MISSING else value if number is None else number
+        return float('nan')
 
     def numbers(self, key: str, count: int | None = None, default: Any = MISSING) -> list[float]:
-        """Return a list of numbers; one number stands for `count` equal ones."""
+        """Return a list of numbers, `count` of them even where the list is wrong; one number stands for `count` equal ones."""
         value = self._get(key, default)
+        wrong = [0.0] * (count or 0)
         if value is default:
-            return [] if default is MISSING else default
+            return wrong if default is MISSING else default
         if count is not None and to_number(value) is not None:
             value = [value] * count
         numbers = [to_number(part) for part in value] if isinstance(value, list) else [None]
-        if any(number is None for number in numbers):
+        found = [number for number in numbers if number is not None]
+        if len(found) != len(numbers):
             self.fault(key, f'a list of numbers is expected, not {_kind(value)}')
-        elif count is not None and len(numbers) != count:
-            self.fault(key, f'has {len(numbers)} numbers, {count} are expected')
-        return [0.0 if number is None else number for number in numbers]
+        elif count is not None and len(found) != count:
+            self.fault(key, f'has {len(found)} numbers, {count} are expected')
+        else:
+            return found
+        return wrong
+
+    def whole(self, key: str, default: int | None = None) -> int:
+        """Return a whole number; 0 where there is none, which is a fault unless there is a default."""
+        number = to_number(self.data.get(key)) if key in self else default
+        if number is None or number != int(number) or abs(number) > MAX_WHOLE:
+            self.fault(key, 'is missing' if key not in self else f'a whole number is expected, not {_kind(self.data[key])}')
+            return 0
+        return int(number)
+
+    def indices(self, key: str, below: int | None = None, default: Sequence[int] | None = None) -> list[int]:
+        """Return a list of different whole numbers from 0, all below a bound; empty where the list is wrong."""
+        numbers = self.numbers(key, None, MISSING if default is None else list(default))
+        wrong = [number for number in numbers if not 0 <= number < (below or MAX_WHOLE) or number != int(number)]
+        if wrong:
+            bound = '' if below is None else f' to {below - 1}'
+            self.fault(key, f'whole numbers from 0{bound} are expected, not {wrong[0]:g}')
+        elif len(set(numbers)) != len(numbers):
+            self.fault(key, 'a number occurs twice')
+        else:
+            return [int(number) for number in numbers]
+        return []
 
     def names(self, key: str, default: Any = MISSING) -> list[str]:
         """Return a list of texts."""
@@ -105,13 +136,33 @@ def to_number(value: Any) -> float | None:
     return number if abs(number) < float('inf') else None
 
 
+def unreadable(source: Path) -> str:
+    """Return what is wrong with the YAML files of a source that cannot be read, as lines for a message."""
+    errors = [error for path in yaml_files(source) for _, error in [_loaded(path)] if error]
+    return ''.join(f'\n{error}' for error in errors[:5])
+
+
 def peek(path: Path) -> dict[Any, Any]:
-    """Return the mapping of a YAML file, {} for whatever else it is; for `detect`."""
+    """Return the mapping of a YAML file, {} for whatever else it is; for `detect`, which must not change it."""
+    return _loaded(path)[0]
+
+
+def _loaded(path: Path) -> tuple[dict[Any, Any], str]:
+    try:
+        state = path.stat()
+    except OSError as error:
+        return {}, f'cannot read {path}: {error.strerror}'
+    return _loaded_once(path, state.st_mtime_ns, state.st_size)
+
+
+@lru_cache(maxsize=64)
+def _loaded_once(path: Path, _modified: int, _size: int) -> tuple[dict[Any, Any], str]:
+    """Return a file's mapping and what is wrong with it; every format asks for the same files."""
     try:
         data = load_inert(path)
-    except Sim2RealError:
-        return {}
-    return data if isinstance(data, dict) else {}
+    except Sim2RealError as error:
+        return {}, str(error)
+    return data if isinstance(data, dict) else {}, ''
 
 
 def yaml_files(source: Path, depth: int = 2) -> list[Path]:
@@ -129,7 +180,7 @@ def single_file(found: list[Path], source: Path, needs: str) -> Path:
         FormatError: there is none, or there are several to choose from.
     """
     if not found:
-        raise FormatError(f'{source} is not what this format needs: {needs}')
+        raise FormatError(f'{source} is not what this format needs: {needs}{unreadable(source)}')
     if len(found) > 1:
         raise FormatError(f'{source} holds several policies; give one of them: {", ".join(map(str, found))}')
     return found[0]

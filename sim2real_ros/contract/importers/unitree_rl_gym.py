@@ -15,7 +15,7 @@ from sim2real_ros.contract.importers.draft import Hints, Imported
 from sim2real_ros.contract.importers.inert_yaml import load_inert
 from sim2real_ros.contract.importers.network import tensors
 from sim2real_ros.contract.importers.parts import Column, clock, outputs_of, processed, put_velocity, rate
-from sim2real_ros.contract.importers.sources import Keys, find_network, peek, yaml_files
+from sim2real_ros.contract.importers.sources import Keys, find_network, peek, unreadable, yaml_files
 from sim2real_ros.contract.importers.tables import by_joint
 from sim2real_ros.contract.importers.unitree_sdk import G1, H1, H1_2, SOURCE, find_motors
 from sim2real_ros.errors import FormatError
@@ -40,7 +40,7 @@ def _files(source: Path) -> list[Path]:
 def read(source: Path, hints: Hints) -> Imported:
     """Read a policy; see the module for the conventions."""
     path, keys = _merged(source)
-    count = int(keys.number('num_actions'))
+    count = keys.whole('num_actions')
     pose, kp, kd = (keys.numbers(name, count) for name in ('default_angles', 'kps', 'kds'))
     keys.raise_faults()
     network = find_network(str(keys.data.get('policy_path') or '') or None, _near(path), hints, keys.source)
@@ -70,7 +70,7 @@ def _merged(source: Path) -> tuple[Path, Keys]:
     """Return the file of the robot, with the values of its counterpart for the simulator or the real robot if that is there."""
     found = _files(source)
     if not found:
-        raise FormatError(f'{source} is not what this format needs: {NEEDS}')
+        raise FormatError(f'{source} is not what this format needs: {NEEDS}{unreadable(source)}')
     if len({path.stem for path in found}) > 1:
         raise FormatError(f'{source} holds several robots; give one of the files: {", ".join(map(str, found))}')
     real = sorted(found, key=lambda path: 'control_dt' not in peek(path))
@@ -79,7 +79,7 @@ def _merged(source: Path) -> tuple[Path, Keys]:
     for path in reversed(real):
         data |= load_inert(path)
     keys = Keys(data, name)
-    for key in SHARED:
+    for key in SHARED if len(real) > 1 else ():
         values = [peek(path).get(key) for path in real]
         if any(value != values[0] for value in values):
             keys.fault(key, f'{real[0]} says {values[0]}, {real[1]} says {values[1]}; give the file that you mean')
@@ -97,7 +97,10 @@ def _joints(keys: Keys, imported: Imported, path: Path, hints: Hints, count: int
     if hints.joints is not None and len(hints.joints) == count:
         imported.assume('joints', f'{count} names', 'the names that the user gave, in policy order', put=False)
         return list(hints.joints)
-    indices = [int(number) for number in keys.numbers('leg_joint2motor_idx', count, [])]
+    indices = keys.indices('leg_joint2motor_idx', None, ())
+    if indices and len(indices) != count:
+        keys.fault('leg_joint2motor_idx', f'has {len(indices)} numbers, num_actions is {count}')
+        keys.raise_faults()
     motors = find_motors(path, Hints(hints.workspace, hints.robot), indices, pose) if indices else None
     if motors is not None:
         imported.assume('joints', f'{count} names', f'leg_joint2motor_idx, as motors of the robot: {motors.why}', put=False)

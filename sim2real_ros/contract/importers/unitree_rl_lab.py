@@ -40,7 +40,9 @@ def read(source: Path, hints: Hints) -> Imported:
     """Read a policy; see the module for the conventions."""
     path = single_file(_files(source), source, NEEDS)
     keys = Keys(load_inert(path), str(path))
-    indices = [int(number) for number in keys.numbers('joint_ids_map')]
+    indices = keys.indices('joint_ids_map')
+    if not indices:
+        keys.fault('joint_ids_map', 'names no joint')
     count = len(indices)
     pose = keys.numbers('default_joint_pos', count)
     gains = {name: _policy_order(keys, name, indices) for name in ('stiffness', 'damping')}
@@ -66,8 +68,6 @@ def read(source: Path, hints: Hints) -> Imported:
 
 def _joints(keys: Keys, path: Path, hints: Hints, indices: list[int], pose: list[float]) -> tuple[list[str], str, str]:
     motors = find_motors(path, hints, indices, pose)
-    if len(set(indices)) != len(indices):
-        keys.fault('joint_ids_map', 'a motor occurs twice')
     if motors is None:
         keys.fault(
             'joint_ids_map',
@@ -82,8 +82,8 @@ def _joints(keys: Keys, path: Path, hints: Hints, indices: list[int], pose: list
 def _policy_order(keys: Keys, name: str, indices: list[int]) -> list[float]:
     """Return gains, which stand in motor order, in the order of the policy; motors without a joint may be left out."""
     values = keys.numbers(name)
-    if not values or not indices:
-        return values
+    if not indices:
+        return []
     if max(indices) < len(values):
         return [values[i] for i in indices]
     if len(values) == len(indices):
@@ -124,11 +124,7 @@ def _own(action: Keys, count: int) -> list[int]:
         return list(range(count))
     if isinstance(ids, slice):
         return list(range(count))[ids]
-    indices = [int(number) for number in action.numbers('joint_ids')]
-    if any(not 0 <= i < count for i in indices):
-        action.fault('joint_ids', f'an index lies outside 0 to {count - 1}')
-        return []
-    return indices
+    return action.indices('joint_ids', count)
 
 
 def _clips(action: Keys, count: int) -> list[tuple[float, float] | None]:
