@@ -32,14 +32,14 @@ def observation(keys: Keys, tensor: str, joints: list[str], imported: Imported, 
         groups.fault('', f'none of the groups is called {" or ".join(GROUPS)}; there are {", ".join(map(str, groups.data))}')
         return {'stack': {'lags': [0], 'layout': 'term_major', 'fill': 'first'}, 'terms': []}
     group = groups.below(name)
-    whole = group.data.get('history_length')
+    whole = isaac_lab.history_length(group)
     terms: list[dict[str, Any]] = []
     lengths: list[int] = []
     for key in group.data:
         if key in OF_GROUP or group.data[key] is None:
             continue
         term = group.below(key)
-        length = int(whole) if isinstance(whole, int) and whole > 0 else int(term.number('history_length', 0))
+        length = whole or isaac_lab.history_length(term)
         if length > 1 and term.data.get('flatten_history_dim') is False:
             term.fault('flatten_history_dim', 'a history that is not flattened is no vector; export it flattened')
         if term.data.get('modifiers'):
@@ -68,9 +68,9 @@ def _uses(
     term: Keys, place: str, keys: Keys, joints: list[str], imported: Imported, order: Order, hints: Hints
 ) -> list[dict[str, Any]]:
     name = isaac_lab.class_name(term.data.get('func', ''))
-    params = term.data.get('params') if isinstance(term.data.get('params'), dict) else {}
+    params = isaac_lab.mapping(term.data.get('params'))
     if name == 'generated_commands':
-        return _command(term, str((params or {}).get('command_name')), keys, imported, order, hints)
+        return _command(term, str(params.get('command_name')), keys, imported, order, hints)
     if name in isaac_lab.QUATERNIONS:
         return [{'term': f'base_quat_{order[0]}'}] if order[0] else isaac_lab.told_quaternion(term, name, place, hints)
     try:
@@ -78,7 +78,7 @@ def _uses(
     except NotFoundError as error:
         term.fault('func', str(error))
         return []
-    patterns = ((params or {}).get('asset_cfg') or {}).get('joint_names')
+    patterns = isaac_lab.mapping(params.get('asset_cfg')).get('joint_names')
     if uses[0]['term'] in isaac_terms.JOINT_TERMS and patterns is not None:
         own = _selected(term, patterns, joints)
         if own != joints:
@@ -87,7 +87,7 @@ def _uses(
 
 
 def _selected(term: Keys, patterns: Any, joints: list[str]) -> list[str]:
-    listed = [patterns] if isinstance(patterns, str) else list(patterns)
+    listed = patterns if isinstance(patterns, list) else [patterns]
     try:
         own = [joint for joint in joints if any(re.fullmatch(str(pattern), joint) for pattern in listed)]
     except re.error as error:
@@ -129,5 +129,5 @@ def _middle(ranges: Keys) -> list[float]:
 
 
 def _told(ranges: Keys) -> str:
-    pairs = {key: value for key, value in ranges.data.items() if isinstance(value, list) and len(value) == 2}
-    return ', '.join(f'{key} {low:g} to {high:g}' for key, (low, high) in pairs.items())
+    pairs = {key: ranges.numbers(key, 2) for key in ranges.data if ranges.data[key] is not None}
+    return ', '.join(f'{key} {pair[0]:g} to {pair[-1]:g}' for key, pair in pairs.items() if pair)

@@ -22,8 +22,8 @@ from sim2real_ros.contract.importers.holosoma_presets import (
     frame_width,
     robot_with,
 )
-from sim2real_ros.contract.importers.metadata import metadata_of
-from sim2real_ros.contract.importers.network import Tensors, as_onnx, tensors
+from sim2real_ros.contract.importers.metadata import metadata_of, network_of
+from sim2real_ros.contract.importers.network import Tensors, tensors
 from sim2real_ros.contract.importers.parts import put_velocity
 from sim2real_ros.contract.importers.robots import robot_of
 from sim2real_ros.contract.importers.sources import Keys
@@ -63,12 +63,13 @@ def read(source: Path, hints: Hints) -> Imported:
     Raises:
         DocumentError: metadata are missing, or the width of the network fits no observation list of holosoma.
     """
-    path = hints.network or (source if source.is_file() else next(iter(sorted(source.glob('*.onnx')))))
-    network = as_onnx(path, hints)
+    network = network_of(source, hints)
+    path = hints.network or (source if source.is_file() else network)
     graph = tensors(network)
     keys = Keys({name: json_value(text) for name, text in graph.metadata.items()}, str(path))
     joints = keys.names('dof_names')
-    gains = {'stiffness': keys.numbers('kp', len(joints)), 'damping': keys.numbers('kd', len(joints))}
+    wanted = {field: key for field, key in (('stiffness', 'kp'), ('damping', 'kd')) if not hints.sets(field)}
+    gains = {field: keys.numbers(key, len(joints)) for field, key in wanted.items()}
     keys.raise_faults()
     robot = robot_with(joints)
     name, action = _names(graph)

@@ -124,13 +124,13 @@ def _observation(keys: Keys, tensor: str, joints: list[str], imported: Imported,
         listed = list(listed.values())
     terms: list[dict[str, Any]] = []
     lengths: list[int] = []
-    for i, data in enumerate(listed or []):
+    for i, data in enumerate(listed if isinstance(listed, list) else []):
         term = Keys(data, keys.source, f'observations.{name}.{i}', keys.faults)
         overloads = Keys(term.data.get('overloads') or {}, keys.source, f'observations.{name}.{i}.overloads', keys.faults)
-        length = int(overloads.number('history_length', 0))
+        length = isaac_lab.history_length(overloads)
         if length > 1 and overloads.data.get('flatten_history_dim') is False:
             overloads.fault('flatten_history_dim', 'a history that is not flattened is no vector; export it flattened')
-        if (term.data.get('extras') or {}).get('modifiers'):
+        if isaac_lab.mapping(term.data.get('extras')).get('modifiers'):
             term.fault('extras.modifiers', 'a modified observation is not known here; add it as a term of your own')
         for use in _uses(term, f'inputs.{tensor}.terms.{len(terms)}.term', joints, imported, hints):
             _put_overloads(use, overloads, term)
@@ -149,8 +149,7 @@ def _put_overloads(use: dict[str, Any], overloads: Keys, term: Keys) -> None:
         overloads.fault('clip', f'null or [low, high] is expected, not {overloads.data.get("clip")!r}')
     scale = overloads.data.get('scale')
     if scale is not None:
-        shape = (term.data.get('shape') or [1])[-1]
-        values = overloads.numbers('scale', shape if isinstance(shape, int) else 1)
+        values = overloads.numbers('scale', _width(term) or 1)
         scale = values[0] if values and len(set(values)) == 1 else values
     isaac_terms.put_clip_scale(use, (clip or {}).get('all'), scale)
 
@@ -178,7 +177,7 @@ def _uses(term: Keys, place: str, joints: list[str], imported: Imported, hints: 
 
 def _command(term: Keys, imported: Imported, hints: Hints) -> list[dict[str, Any]]:
     """Return the term of a command: three numbers are a velocity, seven a pose."""
-    shape = (term.data.get('shape') or [0])[-1]
+    shape = _width(term)
     if shape == 3:
         put_velocity(imported, RANGES, 'the descriptor has no ranges; 1 m/s and 1 rad/s are those of the velocity tasks')
         return [{'term': 'velocity_command'}]
@@ -199,9 +198,16 @@ def _quaternion(term: Keys, name: str, place: str, hints: Hints) -> list[dict[st
     return isaac_lab.told_quaternion(term, name, place, hints)
 
 
+def _width(term: Keys) -> int:
+    """Return the last number of the shape; 0 where there is none."""
+    shape = term.data.get('shape')
+    last = shape[-1] if isinstance(shape, list) and shape else 0
+    return last if isinstance(last, int) and not isinstance(last, bool) and 0 < last <= 1_000_000 else 0
+
+
 def _axes(term: Keys) -> str | None:
     """Return the order of a quaternion that the axes of an entry tell; None when they do not."""
-    axes = (term.data.get('extras') or {}).get('axes') or []
+    axes = isaac_lab.mapping(term.data.get('extras')).get('axes') or []
     order = ''.join(str(axis).lower() for axis in axes)[-4:] if isinstance(axes, list) else ''
     return order if order in ('wxyz', 'xyzw') else None
 

@@ -31,6 +31,20 @@ def class_name(path: Any) -> str:
     return re.split(r'[.:]', str(path))[-1]
 
 
+def mapping(value: Any) -> dict[str, Any]:
+    """Return a mapping; {} for whatever else the file has in its place."""
+    return value if isinstance(value, dict) else {}
+
+
+def history_length(term: Keys, key: str = 'history_length') -> int:
+    """Return a whole number of ticks; 0 where the file has none."""
+    number = term.number(key, 0)
+    if not 0 <= number <= 1000 or number != int(number):
+        term.fault(key, f'a whole number from 0 to 1000 is expected, not {number:g}')
+        return 0
+    return int(number)
+
+
 def per_joint(value: Any, joints: Sequence[str], default: float) -> list[float] | None:
     """Return numbers in the order of `joints` from a number, a list, or a table by name or expression; None for others."""
     if value is None:

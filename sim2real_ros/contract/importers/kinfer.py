@@ -138,7 +138,7 @@ def _inputs(graph: Tensors, keys: Keys, n: int, init: Path) -> dict[str, Any]:
 
 
 def _check_command(keys: Keys, width: int | None) -> None:
-    names = [str(name).lower() for name in keys.data.get('command_names') or []]
+    names = [name.lower() for name in keys.names('command_names', [])]
     if width != 3 or (names and names not in VELOCITIES):
         what = ', '.join(names) or f'{width} numbers without names'
         keys.fault('command_names', f'the policy takes {what}; this stack gives a velocity command: x, y, yaw rate')

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sim2real_ros.contract.importers.draft import Imported
-from sim2real_ros.contract.importers.network import tensors
-from sim2real_ros.contract.importers.sources import MISSING, to_number
+from sim2real_ros.contract.importers.draft import Hints, Imported
+from sim2real_ros.contract.importers.network import as_onnx, tensors
+from sim2real_ros.contract.importers.sources import MISSING, find_network, to_number
 from sim2real_ros.errors import DocumentError, Sim2RealError
 
 DECIMALS = 3
@@ -24,6 +24,18 @@ def metadata_of(source: Path) -> dict[str, str]:
         return tensors(found[0]).metadata
     except Sim2RealError:
         return {}
+
+
+def network_of(source: Path, hints: Hints) -> Path:
+    """Return the network as ONNX: what the user gave, the source itself, or the only one in it.
+
+    Raises:
+        DocumentError: there is none, or several.
+        ModelFileError: it cannot be read.
+    """
+    if hints.network is None and source.is_file():
+        return as_onnx(source, hints)
+    return find_network(None, [source if source.is_dir() else source.parent], hints, str(source))
 
 
 class Csv:

@@ -8,8 +8,8 @@ from typing import Any
 
 from sim2real_ros.contract.importers import isaac_terms, mjlab_motion
 from sim2real_ros.contract.importers.draft import Hints, Imported
-from sim2real_ros.contract.importers.metadata import Csv, metadata_of, note_decimals
-from sim2real_ros.contract.importers.network import Tensors, as_onnx, tensors
+from sim2real_ros.contract.importers.metadata import Csv, metadata_of, network_of, note_decimals
+from sim2real_ros.contract.importers.network import Tensors, tensors
 from sim2real_ros.contract.importers.parts import put_velocity
 from sim2real_ros.contract.importers.robots import robot_of
 from sim2real_ros.contract.importers.tables import by_joint, one_or_table
@@ -24,7 +24,8 @@ RANGES = {'x': [-1.0, 1.0], 'y': [-1.0, 1.0], 'yaw': [-0.5, 0.5]}
 def detect(source: Path) -> float:
     """Return 1 for an ONNX file, or a folder with one, whose metadata has the keys."""
     found = metadata_of(source)
-    return 1.0 if all(key in found for key in KEYS) and not found.get('joint_names', '').lstrip().startswith('[') else 0.0
+    mine = all(key in found for key in KEYS) and not found['joint_names'].lstrip().startswith('[')
+    return (1.0 if source.is_file() else 0.95) if mine else 0.0  # a deploy.yaml in the folder says more
 
 
 def read(source: Path, hints: Hints) -> Imported:
@@ -33,8 +34,8 @@ def read(source: Path, hints: Hints) -> Imported:
     Raises:
         DocumentError: keys are missing or contradict one another; all faults are listed.
     """
-    path = hints.network or (source if source.is_file() else next(iter(sorted(source.glob('*.onnx')))))
-    network = as_onnx(path, hints)
+    network = network_of(source, hints)
+    path = hints.network or (source if source.is_file() else network)
     graph = tensors(network)
     meta = Csv(graph.metadata, str(path))
     joints = meta.names('joint_names')

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from sim2real_ros.contract.importers.draft import Hints, Imported
-from sim2real_ros.contract.importers.network import Tensors, as_onnx, tensors
+from sim2real_ros.contract.importers.metadata import network_of
+from sim2real_ros.contract.importers.network import Tensors, tensors
 from sim2real_ros.contract.importers.parts import put_velocity
 from sim2real_ros.contract.importers.playground_presets import PRESETS, Preset
 from sim2real_ros.contract.importers.tables import by_joint
@@ -36,8 +37,8 @@ def read(source: Path, hints: Hints) -> Imported:
         FormatError: no preset, or one that does not exist.
         DocumentError: the widths of the network are not those of the preset.
     """
-    path = hints.network or (source if source.is_file() else next(iter(sorted(source.glob('*.onnx')))))
-    network = as_onnx(path, hints)
+    network = network_of(source, hints)
+    path = hints.network or (source if source.is_file() else network)
     graph = tensors(network)
     observation, action = graph.observation(), graph.action()
     name = hints.preset or _fitting(graph, path)

@@ -8,72 +8,27 @@ import math
 
 import numpy as np
 import pytest
-from foreign import assumed, hints, third_party, write_network
+from foreign import assumed, hints, third_party
+from foreign_isaac import ENV_WIDTH, LEGGED, LEGS, env_run
 
 from sim2real_ros.contract.importers import env_yaml, import_policy
 from sim2real_ros.errors import DocumentError
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.signals import LEVEL_XYZW, RobotState
 
-LEGGED = """
-sim: {dt: 0.005}
-decimation: 4
-scene:
-  robot:
-    init_state:
-      rot: !!python/tuple [1.0, 0.0, 0.0, 0.0]
-      joint_pos: {.*_hip: 0.1, .*_knee: -1.5}
-    actuators:
-      legs: {class_type: 'isaaclab.actuators:DCMotor', joint_names_expr: ['.*'], stiffness: {.*: 25.0}, damping: 0.5}
-observations:
-  policy:
-    concatenate_terms: true
-    enable_corruption: false
-    history_length: null
-    flatten_history_dim: true
-    base_ang_vel: {func: 'isaaclab.envs.mdp.observations:base_ang_vel', params: {}, scale: 0.25, noise: null,
-                   clip: !!python/tuple [-100.0, 100.0], history_length: 0}
-    cmd: {func: 'isaaclab.envs.mdp.observations:generated_commands', params: {command_name: base_velocity}, history_length: 0}
-    joint_pos: {func: 'isaaclab.envs.mdp.observations:joint_pos_rel', params: {}, scale: null, clip: null, history_length: 0}
-    actions: {func: 'isaaclab.envs.mdp.observations:last_action', params: {}, history_length: 0}
-  critic: {}
-actions:
-  joint_pos:
-    class_type: isaaclab.envs.mdp.actions.joint_actions:JointPositionAction
-    joint_names: ['.*']
-    scale: {.*_hip: 0.125, .*_knee: 0.25}
-    offset: 0.0
-    clip: {.*_hip: !!python/tuple [-1.0, 1.0]}
-    use_default_offset: true
-    preserve_order: false
-  gripper: null
-commands:
-  base_velocity:
-    class_type: isaaclab.envs.mdp.commands.velocity_command:UniformVelocityCommand
-    ranges: {lin_vel_x: !!python/tuple [-1.0, 2.0], lin_vel_y: [-0.5, 0.5], ang_vel_z: [-1.0, 1.0], heading: null}
-"""
-JOINTS = ('l_hip', 'r_hip', 'l_knee', 'r_knee')
-WIDTH = 3 + 3 + 4 + 4
-
-
-def run(tmp_path, text=LEGGED, width=WIDTH, n=4):
-    folder = tmp_path / 'run'
-    (folder / 'params').mkdir(parents=True, exist_ok=True)
-    (folder / 'params' / 'env.yaml').write_text(text)
-    write_network(folder / 'exported' / 'policy.onnx', {'obs': (1, width)}, {'actions': (1, n)})
-    return folder
+HALF = math.sqrt(0.5)
 
 
 def test_branching_robots_need_their_joint_order(tmp_path):
     with pytest.raises(DocumentError, match='does not tell the order.*breadth first. Give --joints with 4 names'):
-        env_yaml.read(run(tmp_path), hints(tmp_path))
+        env_yaml.read(env_run(tmp_path), hints(tmp_path))
 
 
 def test_expressions_are_resolved_in_the_given_order(tmp_path):
-    contract = import_policy(run(tmp_path), tmp_path / 'out', joints=JOINTS)
+    contract = import_policy(env_run(tmp_path), tmp_path / 'out', joints=LEGS)
     assert contract.default_position.tolist() == [0.1, 0.1, -1.5, -1.5]
     output = contract.file.outputs['actions']
-    assert [output.scale[joint] for joint in JOINTS] == [0.125, 0.125, 0.25, 0.25]
+    assert [output.scale[joint] for joint in LEGS] == [0.125, 0.125, 0.25, 0.25]
     assert output.target_clip == {'l_hip': [-1.0, 1.0], 'r_hip': [-1.0, 1.0]}
     assert contract.file.inputs['obs'].terms[0].process == ['clip', 'scale']
     assert contract.file.commands.velocity.x == [-1.0, 2.0]
@@ -81,21 +36,21 @@ def test_expressions_are_resolved_in_the_given_order(tmp_path):
 
 
 def test_a_history_of_the_group_wins(tmp_path):
-    path = run(tmp_path, LEGGED.replace('history_length: null', 'history_length: 3', 1), 3 * WIDTH)
-    imported = env_yaml.read(path, hints(tmp_path, joints=JOINTS))
+    path = env_run(tmp_path, LEGGED.replace('history_length: null', 'history_length: 3', 1), 3 * ENV_WIDTH)
+    imported = env_yaml.read(path, hints(tmp_path, joints=LEGS))
     assert imported.contract['inputs']['obs']['stack']['lags'] == [2, 1, 0]
 
 
 @pytest.mark.parametrize('stiffness', ['null', '{.*_hip: 25.0}'])
 def test_gains_of_the_usd_file_are_asked_for(tmp_path, stiffness):
-    path = run(tmp_path, LEGGED.replace('{.*: 25.0}', stiffness))
+    path = env_run(tmp_path, LEGGED.replace('{.*: 25.0}', stiffness))
     with pytest.raises(DocumentError, match='state no stiffness for .*l_knee'):
-        env_yaml.read(path, hints(tmp_path, joints=JOINTS))
-    assert env_yaml.read(path, hints(tmp_path, joints=JOINTS, overrides={'stiffness': {'.*': 1.0}}))
+        env_yaml.read(path, hints(tmp_path, joints=LEGS))
+    assert env_yaml.read(path, hints(tmp_path, joints=LEGS, overrides={'stiffness': {'.*': 1.0}}))
 
 
 def test_a_tag_that_would_run_code_is_refused(tmp_path):
-    path = run(tmp_path, LEGGED.replace('decimation: 4', 'decimation: !!python/object/apply:os.system ["true"]'))
+    path = env_run(tmp_path, LEGGED.replace('decimation: 4', 'decimation: !!python/object/apply:os.system ["true"]'))
     with pytest.raises(DocumentError, match='asks to run Python code: refused'):
         env_yaml.load_inert(path / 'params' / 'env.yaml')
 
@@ -103,7 +58,7 @@ def test_a_tag_that_would_run_code_is_refused(tmp_path):
 def test_unknown_observations_and_actions_come_in_one_message(tmp_path):
     text = LEGGED.replace('observations:base_ang_vel', 'observations:height_scan').replace(':JointPositionAction', ':Muscle')
     with pytest.raises(DocumentError, match='(?s)Muscle.*height_scan'):
-        env_yaml.read(run(tmp_path, text), hints(tmp_path, joints=JOINTS))
+        env_yaml.read(env_run(tmp_path, text), hints(tmp_path, joints=LEGS))
 
 
 def reach(tmp_path, change=lambda text: text):

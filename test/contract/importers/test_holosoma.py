@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 from foreign import assumed, hints, terms_of, third_party, write_network, write_tracker
+from foreign_metadata import G1, holosoma_meta
 from traces import differences, load_trace, replay_all
 
 from sim2real_ros.contract.importers import holosoma, import_policy
@@ -15,13 +16,6 @@ from sim2real_ros.contract.importers.holosoma_presets import T1_23
 from sim2real_ros.contract.importers.trackers import chain_of_urdf
 from sim2real_ros.errors import DocumentError, FormatError
 
-G1 = [
-    *(f'{side}_{part}_joint' for side in ('left', 'right')
-      for part in ('hip_pitch', 'hip_roll', 'hip_yaw', 'knee', 'ankle_pitch', 'ankle_roll')),
-    'waist_yaw_joint', 'waist_roll_joint', 'waist_pitch_joint',
-    *(f'{side}_{part}_joint' for side in ('left', 'right')
-      for part in ('shoulder_pitch', 'shoulder_roll', 'shoulder_yaw', 'elbow', 'wrist_roll', 'wrist_pitch', 'wrist_yaw')),
-]  # fmt: skip
 T1 = ['AAHead_yaw', *(f'T1_{i}' for i in range(22))]
 LOCO_ORDER = [
     'last_action', 'base_ang_vel', 'velocity_command_yaw', 'velocity_command_lin', 'phase_cos', 'joint_pos_rel', 'joint_vel',
@@ -34,22 +28,15 @@ URDF = """<robot name="g1"><link name="pelvis"/><link name="w1"/><link name="w2"
 <joint name="torso_fixed" type="fixed"><parent link="w2"/><child link="torso_link"/></joint></robot>"""
 
 
-def meta(joints, **changes):
-    n = len(joints)
-    values = {'dof_names': joints, 'kp': [40.179238471] * n, 'kd': [2.557889765] * n}
-    values |= {'command_ranges': {'lin_vel_x': [-1.0, 1.0], 'lin_vel_y': [-0.5, 0.5], 'ang_vel_yaw': [-0.7, 0.7]}}
-    return {key: json.dumps(value) for key, value in (values | changes).items() if value is not ...}
-
-
 def loco(path, width=100, joints=G1, **changes):
-    return write_network(path, {'actor_obs': (1, width)}, {'action': (1, len(joints))}, meta(joints, **changes))
+    return write_network(path, {'actor_obs': (1, width)}, {'action': (1, len(joints))}, holosoma_meta(joints, **changes))
 
 
 def wbt(path, joints=G1, **changes):
     n = len(joints)
     tables = {'joint_pos': np.arange(12.0 * n).reshape(12, n), 'joint_vel': np.ones((12, n)), 'ref_pos_xyz': np.ones((12, 3)),
               'ref_quat_xyzw': np.ones((12, 4))}  # fmt: skip
-    return write_tracker(path, 5 * n + 9, tables, n, meta(joints, command_ranges=None, **changes))
+    return write_tracker(path, 5 * n + 9, tables, n, holosoma_meta(joints, command_ranges=None, **changes))
 
 
 def test_terms_stand_in_alphabetical_order(tmp_path):

@@ -3,64 +3,16 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
-import yaml
-from foreign import assumed, hints, terms_of, write_network
+from foreign import assumed, hints, terms_of
+from foreign_isaac import JOINTS, ROBOT, descriptor, descriptor_run, seen
 
 from sim2real_ros.contract.importers import import_policy, io_descriptors
 from sim2real_ros.errors import DocumentError
 
-ROBOT = ['wheel', 'a_hip', 'a_knee']  # of the simulator
-JOINTS = ['a_hip', 'a_knee']  # of the action
-
-
-def seen(name, shape, joints=None, **overloads):
-    entry = {'name': name, 'full_path': f'isaaclab.envs.mdp.observations.{name}', 'mdp_type': 'Observation', 'shape': [shape]}
-    entry |= {'dtype': 'torch.float32', 'extras': {'modifiers': None, 'units': '-'}}
-    entry['overloads'] = {'clip': None, 'scale': None, 'history_length': 0, 'flatten_history_dim': True} | overloads
-    return entry | ({'joint_names': joints} if joints else {})
-
-
-DESCRIPTOR = {
-    'actions': [
-        {
-            'name': 'joint_position_action', 'full_path': 'isaaclab.envs.mdp.actions.joint_actions.JointPositionAction',
-            'mdp_type': 'Action', 'joint_names': JOINTS, 'scale': 0.5, 'offset': [0.4, -0.8], 'clip': None, 'shape': [2],
-        }
-    ],
-    'articulations': {
-        'robot': {
-            'joint_names': ROBOT, 'default_joint_pos': [0.0, 0.4, -0.8], 'default_joint_stiffness': [0.0, 25.0, 30.0],
-            'default_joint_damping': [1.0, 0.5, 0.6],
-        }
-    },
-    'observations': {
-        'policy': [
-            seen('base_ang_vel', 3, scale=0.25, clip=[-100.0, 100.0]), seen('projected_gravity', 3),
-            seen('generated_commands', 3), seen('joint_pos_rel', 2, JOINTS), seen('joint_vel_rel', 2, JOINTS[::-1]),
-            seen('last_action', 2),
-        ]
-    },
-    'scene': {'physics_dt': 0.005, 'dt': 0.02, 'decimation': 4},
-}  # fmt: skip
-
-
-def descriptor(**changes):
-    return copy.deepcopy(DESCRIPTOR) | changes
-
-
-def run(tmp_path, data, width=15, n=2):
-    folder = tmp_path / 'run'
-    folder.mkdir(exist_ok=True)
-    (folder / 'IO_descriptors.yaml').write_text(yaml.safe_dump(data))
-    write_network(folder / 'exported' / 'policy.onnx', {'obs': (1, width)}, {'actions': (1, n)})
-    return folder
-
 
 def test_lists_are_in_policy_order(tmp_path):
-    folder = run(tmp_path, descriptor())
+    folder = descriptor_run(tmp_path, descriptor())
     assert io_descriptors.detect(folder) == 1.0
     contract = import_policy(folder, tmp_path / 'out')
     terms = contract.file.inputs['obs'].terms
@@ -77,7 +29,7 @@ def test_lists_are_in_policy_order(tmp_path):
 def test_gains_of_explicit_actuators_are_refused_unless_given(tmp_path):
     data = descriptor()
     data['articulations']['robot']['default_joint_stiffness'] = [0.0, 0.0, 0.0]
-    folder = run(tmp_path, data)
+    folder = descriptor_run(tmp_path, data)
     with pytest.raises(DocumentError, match='stiffness: is 0 for a_hip, a_knee: an explicit actuator'):
         io_descriptors.read(folder, hints(tmp_path))
     contract = import_policy(folder, tmp_path / 'out', overrides={'stiffness': {'.*': 80.0}, 'damping': {'.*': 2.0}})
@@ -87,7 +39,7 @@ def test_gains_of_explicit_actuators_are_refused_unless_given(tmp_path):
 def test_clip_of_an_action_bounds_the_target(tmp_path):
     data = descriptor()
     data['actions'][0]['clip'] = [[-1.0, 1.0], [-2.0, 0.0]]
-    output = io_descriptors.read(run(tmp_path, data), hints(tmp_path)).contract['outputs']['actions']
+    output = io_descriptors.read(descriptor_run(tmp_path, data), hints(tmp_path)).contract['outputs']['actions']
     assert output['clip'] is None
     assert output['target_clip'] == {'a_hip': [-1.0, 1.0], 'a_knee': [-2.0, 0.0]}
 
@@ -95,7 +47,7 @@ def test_clip_of_an_action_bounds_the_target(tmp_path):
 def test_an_offset_that_is_not_the_default_position_is_kept(tmp_path):
     data = descriptor()
     data['actions'][0]['offset'] = [0.4, -0.7]
-    output = io_descriptors.read(run(tmp_path, data), hints(tmp_path)).contract['outputs']['actions']
+    output = io_descriptors.read(descriptor_run(tmp_path, data), hints(tmp_path)).contract['outputs']['actions']
     assert output['offset'] == {'a_hip': 0.4, 'a_knee': -0.7}
 
 
@@ -105,7 +57,7 @@ def test_two_actions_share_the_columns_of_one_tensor(tmp_path):
              'joint_names': ['wheel'], 'scale': 5.0, 'offset': 0.0, 'clip': None}  # fmt: skip
     data['actions'] = [wheel, data['actions'][0]]
     data['observations']['policy'][-1]['shape'] = [3]
-    imported = io_descriptors.read(run(tmp_path, data, n=3), hints(tmp_path))
+    imported = io_descriptors.read(descriptor_run(tmp_path, data, n=3), hints(tmp_path))
     assert imported.contract['joints'] == ['wheel', 'a_hip', 'a_knee']
     outputs = imported.contract['outputs']
     assert (outputs['wheels']['columns'], outputs['joint_position_action']['columns']) == ([0], [1, 2])
@@ -118,11 +70,11 @@ def test_histories(tmp_path):
     data = descriptor()
     for term in data['observations']['policy']:
         term['overloads']['history_length'] = 3
-    imported = io_descriptors.read(run(tmp_path, data, 45), hints(tmp_path))
+    imported = io_descriptors.read(descriptor_run(tmp_path, data, 45), hints(tmp_path))
     assert imported.contract['inputs']['obs']['stack']['lags'] == [2, 1, 0]
     data['observations']['policy'][1]['overloads']['flatten_history_dim'] = False
     with pytest.raises(DocumentError, match='not flattened'):
-        io_descriptors.read(run(tmp_path, data, 45), hints(tmp_path))
+        io_descriptors.read(descriptor_run(tmp_path, data, 45), hints(tmp_path))
 
 
 @pytest.mark.parametrize(('axes', 'order'), [(['X', 'Y', 'Z', 'QW', 'QX', 'QY', 'QZ'], None), (list('XYZWXYZ'), 'wxyz'),
@@ -131,7 +83,7 @@ def test_order_of_a_goal_quaternion_is_told_or_asked_for(tmp_path, axes, order):
     data = descriptor()
     data['observations']['policy'][2] = seen('generated_commands', 7)
     data['observations']['policy'][2]['extras']['axes'] = axes
-    folder = run(tmp_path, data, 19)
+    folder = descriptor_run(tmp_path, data, 19)
     if order is not None:
         assert io_descriptors.read(folder, hints(tmp_path)).contract['commands']['pose']['quaternion'] == order
         return
@@ -144,7 +96,7 @@ def test_order_of_a_goal_quaternion_is_told_or_asked_for(tmp_path, axes, order):
 def test_order_of_the_root_quaternion_is_asked_for(tmp_path):
     data = descriptor()
     data['observations']['policy'].insert(0, seen('root_quat_w', 4))
-    folder = run(tmp_path, data, 19)
+    folder = descriptor_run(tmp_path, data, 19)
     with pytest.raises(DocumentError, match='--set inputs.obs.terms.0.term=base_quat_wxyz'):
         io_descriptors.read(folder, hints(tmp_path))
     imported = io_descriptors.read(folder, hints(tmp_path, overrides={'inputs.obs.terms.0.term': 'base_quat_wxyz'}))
@@ -157,11 +109,11 @@ def test_faults_come_together(tmp_path):
     data['observations']['policy'][3]['joint_names'] = ROBOT
     data['actions'][0]['full_path'] = 'my.package.MuscleAction'
     with pytest.raises(DocumentError) as caught:
-        io_descriptors.read(run(tmp_path, data), hints(tmp_path))
+        io_descriptors.read(descriptor_run(tmp_path, data), hints(tmp_path))
     for part in ('MuscleAction', 'height_scan', 'scene.dt: is missing'):
         assert part in str(caught.value)
 
 
 def test_what_is_not_said_is_assumed(tmp_path):
-    told = assumed(io_descriptors.read(run(tmp_path, descriptor()), hints(tmp_path)))
+    told = assumed(io_descriptors.read(descriptor_run(tmp_path, descriptor()), hints(tmp_path)))
     assert {'commands.velocity.x', 'inputs.obs.terms.5.value'} <= set(told)

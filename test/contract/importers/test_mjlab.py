@@ -6,27 +6,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from foreign import assumed, hints, terms_of, write_network, write_tracker
+from foreign_metadata import CSV, CSV_WIDTH
 
 from sim2real_ros.contract.importers import import_policy, mjlab
 from sim2real_ros.contract.importers.metadata import Csv
 from sim2real_ros.errors import DocumentError
 
-JOINTS = ['hip_joint', 'knee_joint']
-META = {
-    'run_path': '/home/someone/runs/1',
-    'joint_names': 'hip_joint,knee_joint',
-    'joint_stiffness': '40.179,99.098',
-    'joint_damping': '2.558,6.309',
-    'default_joint_pos': '-0.312,0.669',
-    'command_names': 'twist',
-    'observation_names': 'base_ang_vel,projected_gravity,joint_pos,joint_vel,actions,command',
-    'action_scale': '0.548,0.351',
-}
-WIDTH = 3 + 3 + 2 + 2 + 2 + 3
 
-
-def velocity(path, width=WIDTH, **changes):
-    meta = {key: value for key, value in {**META, **changes}.items() if value is not None}
+def velocity(path, width=CSV_WIDTH, **changes):
+    meta = {key: value for key, value in {**CSV, **changes}.items() if value is not None}
     return write_network(path, {'obs': (1, width)}, {'actions': (1, 2)}, meta)
 
 
@@ -67,7 +55,7 @@ def test_one_scale_stands_for_all_joints(tmp_path):
 
 
 def test_histories_written_as_decimals_are_term_major_and_oldest_first(tmp_path):
-    path = velocity(tmp_path / 'walk.onnx', 5 * WIDTH, observation_terms_history_length=','.join(['5.000'] * 6))
+    path = velocity(tmp_path / 'walk.onnx', 5 * CSV_WIDTH, observation_terms_history_length=','.join(['5.000'] * 6))
     imported = mjlab.read(path, hints(tmp_path))
     assert imported.contract['inputs']['obs']['stack'] == {'lags': [4, 3, 2, 1, 0], 'layout': 'term_major', 'fill': 'first'}
     assert 'oldest first' in assumed(imported)['inputs.obs.stack']
@@ -129,7 +117,7 @@ TICKS = 37
 def tracker(path, anchor='torso_link', **changes):
     n = len(WAIST)
     meta = {
-        **META,
+        **CSV,
         'joint_names': ','.join(WAIST),
         'joint_stiffness': '40.0,40.0,40.0,40.0',
         'joint_damping': '2.0,2.0,2.0,2.0',
