@@ -56,8 +56,6 @@ def main() -> int:
             walked = sum(e.walked_s for e in episodes)
             progress.update(bar, completed=walked)
             print(f'{walked / 3600:.2f} h walked in {len(episodes)} episodes; {_line(episodes)}', flush=True)
-            if walked >= arguments.hours * 3600:
-                break
     figures = summary(episodes, arguments)
     show(figures)
     if arguments.json is not None:
@@ -79,22 +77,23 @@ def _arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if not (0 < arguments.hours <= 1000 and 5 <= arguments.episode <= 3600):
         parser.error('--hours: up to 1000, and --episode: 5 to 3600 s, are possible')
-    arguments.robots = min(arguments.robots, math.ceil(arguments.hours * 3600 / arguments.episode))
     return arguments
 
 
 def _rounds(arguments: argparse.Namespace, progress: Callable[[float], None]) -> Iterator[list[Episode]]:
-    """Yield the episodes of one round after the other, without end; their seeds do not depend on the number of jobs."""
-    args = (arguments.robots, arguments.episode)
-    if arguments.jobs == 1:
-        for k in range(10**6):
-            yield walk(arguments.seed + k, *args, progress)
-        return
-    spawn = multiprocessing.get_context('spawn')
-    with ProcessPoolExecutor(arguments.jobs, mp_context=spawn) as pool:
-        for k in range(0, 10**6, arguments.jobs):
-            seeds = range(arguments.seed + k, arguments.seed + k + arguments.jobs)
-            yield from pool.map(walk, seeds, *([value] * arguments.jobs for value in args))
+    """Yield the episodes of one round after the other until the time is full; those of robots that fell are shorter."""
+    left, seed, spawn = arguments.hours * 3600, arguments.seed, multiprocessing.get_context('spawn')
+    with ProcessPoolExecutor(arguments.jobs, mp_context=spawn) as pool:  # starts no process before it is used
+        while left > 0:
+            jobs, robots = arguments.jobs, min(arguments.robots, math.ceil(left / arguments.episode / arguments.jobs))
+            if jobs == 1:
+                rounds = [walk(seed, robots, arguments.episode, progress)]
+            else:
+                rounds = list(pool.map(walk, range(seed, seed + jobs), [robots] * jobs, [arguments.episode] * jobs))
+            for episodes in rounds:
+                left -= sum(e.walked_s for e in episodes)
+                yield episodes
+            seed += jobs
 
 
 def walk(seed: int, robots: int, seconds: float, progress: Callable[[float], None] = lambda _: None) -> list[Episode]:

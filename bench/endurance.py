@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ SAMPLE_S = 10.0
 COMMAND_S = (3.0, 7.0)
 STILL = 0.15  # share of the commands that are zero
 RANGE = np.array([[-0.8, 1.0], [-0.4, 0.4], [-1.0, 1.0]])  # m/s, m/s, rad/s
-PATIENCE_S = 180.0
+PATIENCE_S = 180.0  # for an activation, over the real-time factor
 NEXT = {'': 'damp', 'off': 'damp', 'damping': 'pose', 'pose': 'activate', 'fault': 'reset'}  # what to ask for in a mode
 SAY_S = 1.5  # by then every node has sent its diagnostics
 
@@ -54,29 +55,29 @@ class Series:
 class Endurance:
     """One run of a stack that has been started."""
 
-    def __init__(self, stack: Stack, watcher: Watcher, seed: int) -> None:
+    def __init__(self, stack: Stack, watcher: Watcher, seed: int, factor: float) -> None:
         self.stack, self.watcher, self.series = stack, watcher, Series()
+        self._patience_s = PATIENCE_S / factor
         self._rng = np.random.default_rng(seed)
 
     def stand_up(self) -> None:
         """Bring the robot into the mode active.
 
         Raises:
-            RunError: it could not be done in `PATIENCE_S`.
+            RunError: it could not be done in 3 minutes.
         """
         self.watcher.wait(lambda: len(self.watcher.values) == len(self.stack.children), 60, 'not every node sent diagnostics')
         self._rise()
 
     def _rise(self) -> None:
         """Ask for the next mode until it is active; a stall of the machine may stop the robot on the way, too."""
-        watcher, deadline, refusal = self.watcher, time.monotonic() + PATIENCE_S, None
+        watcher, deadline, refusal = self.watcher, time.monotonic() + self._patience_s, None
         watcher.command = np.zeros(3)
         while watcher.mode != 'active':
             if time.monotonic() > deadline:
-                raise RunError(f'the robot could not be activated in {PATIENCE_S:g} s; {watcher.mode}: {refusal}')
-            self._note_stop()
-            if watcher.mode == 'fault':
-                watcher.call('mujoco_node/reset')
+                raise RunError(f'the robot could not be activated in {self._patience_s:g} s; {watcher.mode}: {refusal}')
+            if self._note_stop() and watcher.mode == 'fault':
+                watcher.call('mujoco_node/reset')  # once: joints that are put elsewhere look like broken encoders for a second
             refusal = watcher.request(NEXT[watcher.mode])
             if refusal is not None and 'leans' in refusal and watcher.mode == 'damping':
                 watcher.request('estop')  # it lies on its back; only a latched robot may be lifted by the simulator
@@ -119,18 +120,17 @@ class Endurance:
             self.series.given_up = str(error)
         return not self.series.given_up
 
-    def _note_stop(self) -> None:
-        """Note why the robot was stopped, if it was; once."""
+    def _note_stop(self) -> bool:
+        """Note why the robot was stopped, once; returns whether it was, and not noted yet."""
         watcher, stops = self.watcher, self.series.stops
         at, mode = watcher.changes[-1] if watcher.changes else (0.0, '')
         before = watcher.changes[-2][1] if len(watcher.changes) > 1 else ''
         stopped = mode == 'fault' or (mode == 'damping' and before in ('pose', 'active'))
         if not stopped or (stops and stops[-1].at == at):
-            return
+            return False
         watcher.spin(SAY_S)
-        why = str(watcher.values['safety_node'].get('last change', ''))
-        if not why.startswith('estop'):
-            stops.append(Stop(at, before, mode, why))
+        stops.append(Stop(at, before, mode, str(watcher.values['safety_node'].get('last change', ''))))
+        return True
 
     def _sample(self) -> None:
         for node, child in self.stack.children.items():
@@ -143,6 +143,7 @@ class Endurance:
             series.worst_tick_ms.append(1e-3 * watcher.number(node, 'worst tick us'))
             said = str(watcher.values[node]['message'])
             if said != watcher.values[node]['mode']:
+                said = re.sub(r'\d+(\.\d+)?', '#', said)
                 series.warned[said] = series.warned.get(said, 0) + 1
         elif node == 'mujoco_node':
             series.simulated.append((at, float(str(watcher.values[node]['message']).partition(' ')[0])))
@@ -196,3 +197,31 @@ def resident_mb(pid: int) -> float:
 def descriptors(pid: int) -> int:
     """Return how many file descriptors a process has open."""
     return len(os.listdir(f'/proc/{pid}/fd'))
+
+
+class Others:
+    """What the programs other than a few known ones take of the machine.
+
+    Attributes:
+        share: of all cores, from the beginning to `end`.
+    """
+
+    def __init__(self, known: list[int]) -> None:
+        """Begin; `known` are the process ids of the few."""
+        self._known, self.share = known, 0.0
+        self._busy, self._total, self._own = self._read()
+
+    def end(self) -> None:
+        """Take the share."""
+        busy, total, own = self._read()
+        self.share = max(0.0, (busy - self._busy - (own - self._own)) / max(1.0, total - self._total))
+
+    def _read(self) -> tuple[float, float, float]:
+        """Return busy, total and own ticks of the kernel's clock."""
+        with open('/proc/stat', encoding='ascii') as file:
+            fields = [int(value) for value in file.readline().split()[1:9]]  # user nice system idle iowait irq softirq steal
+        own = 0
+        for pid in self._known:
+            with open(f'/proc/{pid}/stat', encoding='ascii') as file:
+                own += sum(int(value) for value in file.read().rsplit(')', 1)[1].split()[11:13])
+        return float(sum(fields) - fields[3] - fields[4]), float(sum(fields)), float(own)

@@ -26,7 +26,7 @@ from rich.table import Table
 
 from bench import evidence
 from bench.baseline import PERIOD_S
-from bench.endurance import Endurance, Series
+from bench.endurance import Endurance, Others, Series
 from bench.watcher import Watcher
 from sim2real_ros import bringup
 from sim2real_ros.errors import RunError, Sim2RealError
@@ -35,6 +35,8 @@ from sim2real_ros.robot import load_robot
 from sim2real_ros.tools.arguments import not_negative
 from sim2real_ros.tools.processes import Stack
 
+IDLE_SHARE = 0.1  # of the cores that other programs may take for the figures to be worth anything
+SHOWN = 10  # stops that are listed
 STALL_S = 0.01  # of the bare loop; the robot is stopped when states come 20 ms apart
 SETTLE_S = 120.0  # of memory, left out of the fit
 SHORTEST_FIT_S = 600.0  # a slope over less says nothing
@@ -45,7 +47,7 @@ NEAR_S = (2.0, 0.2)  # before and after a stop: a stall of the bare loop in this
 
 
 def main() -> int:
-    """Soak; returns 0 when memory did not grow, every reaction came, and only stalls of the machine stopped the robot."""
+    """Soak; returns 0 when memory did not grow, every reaction came, and only stalls of an idle machine stopped the robot."""
     arguments = _arguments()
     for option in ('json', 'markdown'):
         if getattr(arguments, option) is not None:
@@ -91,19 +93,22 @@ def soak(seconds: float, seed: int, factor: float = 1.0) -> dict:
         bare = Path(folder) / 'bare.json'
         watcher = Watcher('', lambda: None if ending[0] else stack.check())
         with watcher:
-            run = Endurance(stack, watcher, seed)
+            run = Endurance(stack, watcher, seed, factor)
             try:
-                with _bare_loop(bare):
+                with _bare_loop(bare) as child:
                     run.stand_up()
+                    others = Others([os.getpid(), child, *(node.pid for node in stack.children.values())])
                     print(f'walking for {seconds / 60:g} minutes', flush=True)
                     run.walk(seconds)
+                    others.end()
             except RunError as error:
                 raise RunError(f'{error}; {_busy(bare)}') from None
             ending[0] = True
             reaction = run.kill_policy(2.0 / factor)
             guarded = run.kill_safety(WATCHDOG_BAR_S)
             baseline = json.loads(bare.read_text(encoding='utf-8'))
-    return summary(run.series, baseline, factor, reaction, guarded)
+    figures = summary(run.series, baseline, factor, reaction, guarded)
+    return figures | {'others_share': others.share, 'good': figures['good'] and others.share <= IDLE_SHARE}
 
 
 def _busy(bare: Path) -> str:
@@ -115,10 +120,10 @@ def _busy(bare: Path) -> str:
 
 
 @contextmanager
-def _bare_loop(file: Path) -> Iterator[None]:
+def _bare_loop(file: Path) -> Iterator[int]:
     child = subprocess.Popen([sys.executable, '-m', 'bench.baseline', str(file)])
     try:
-        yield
+        yield child.pid
     finally:
         child.send_signal(signal.SIGTERM)
         if child.wait(30) != 0:
@@ -128,7 +133,9 @@ def _bare_loop(file: Path) -> Iterator[None]:
 def summary(series: Series, baseline: dict, factor: float, reaction: tuple[float | None, str], guarded: bool) -> dict:
     """Return all figures, and the verdict; `factor` is the real-time factor that was asked for."""
     memory = {node: _memory(samples) for node, samples in series.memory.items()}
-    stops = [asdict(stop) | {'stall_ms': _stall_ms(baseline, stop.at)} for stop in series.stops]
+    stops = [
+        asdict(stop) | {'stall_ms': _stall_ms(baseline, stop.at)} for stop in series.stops if not stop.why.startswith('estop')
+    ]
     grown = [node for node, m in memory.items() if m['slope_mb_h'] is not None and m['slope_mb_h'] > GROWTH_MB_H]
     grown += [node for node, m in memory.items() if m['descriptors'][1] > m['descriptors'][0] + 2]
     reacted = reaction[0] is not None and reaction[0] <= POLICY_BAR_S / factor and reaction[1].startswith('policy_timeout')
@@ -200,6 +207,7 @@ def _rows(f: dict) -> list[list[str]]:
          f'{base["p50_ms"]:.2f} / {base["p99_ms"]:.2f} / {base["p999_ms"]:.2f} / {base["max_ms"]:.1f} ms', ''],
         ['bare loop, over 2 ms late', f'{base["miss_rate"]:.3%} ({base["misses"]} of {base["wakes"]}; '
          f'{base["stalls"]} over 10 ms)', ''],
+        ['what other programs took of the cores', f'{f["others_share"]:.0%}', _yes(f['others_share'] <= IDLE_SHARE)],
         ['states that the safety node missed', f'{states["missed_share"]:.2%} of {states["sent"]:.0f} '
          f'(real-time factor {states["real_time_factor"]:.3f})', ''],
         ['command age in the simulator, once a second: p50 / p99 / max', spread(f['command_age_ms']), ''],
@@ -232,8 +240,10 @@ def _title(f: dict) -> str:
 def _stops(f: dict) -> list[str]:
     said = [
         f'{stop["before"]} -> {stop["mode"]} ({stop["why"]}): the bare loop was late by up to {stop["stall_ms"]:.0f} ms then'
-        for stop in f['stops']
+        for stop in f['stops'][:SHOWN]
     ]
+    if len(f['stops']) > SHOWN:
+        said.append(f'and {len(f["stops"]) - SHOWN} more')
     return [*said, f['given_up']] if f['given_up'] else said
 
 
