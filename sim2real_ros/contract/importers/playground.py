@@ -111,7 +111,8 @@ def _assume(imported: Imported, preset: Preset, why: str, observation: str, acti
         }  # fmt: skip
         if preset.stands:
             clock |= {'standing_below': 0.01, 'standing_phase': 0.5}
-        imported.assume('phase', clock, preset.gait_source)
+        stands = '; upstream the clock runs on under a standing robot, here it starts anew' if preset.stands else ''
+        imported.assume('phase', clock, f'{preset.gait_source}{stands}')
     imported.notes.append(
         'base_lin_vel comes from a simulated velocimeter at the IMU upstream: a robot needs an estimate of it on odom.'
     )
