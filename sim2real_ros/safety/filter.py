@@ -65,7 +65,8 @@ class SafetyFilter:
         self.fault: Fault | None = None
         self.certificate = certificate or certify(robot)
         hold, damp = Gains(robot.pose_move.stiffness, robot.pose_move.damping), Gains(0 * robot.damping, robot.damping)
-        faults = gain_faults(robot, hold, self.certificate, 'pose_move') + gain_faults(robot, damp, self.certificate, 'mode damping')
+        faults = gain_faults(robot, hold, self.certificate, 'pose_move')
+        faults += gain_faults(robot, damp, self.certificate, 'mode damping')
         if faults:
             raise DocumentError(str(robot.path), faults)
         dynamics = coupling(robot)

@@ -80,8 +80,8 @@ class StreamMonitor:
         self._repeats = [*(at for at in self._repeats if last - at < WINDOW_S), last]
         if len(self._repeats) < REPEATS:
             return False, None
-        self._repeats = []
-        return False, Fault(
+        self._repeats, self._last = [], stamp  # from here on by these stamps: a robot that is commanded must be answered
+        return True, Fault(
             'stamp_order',
             f'{REPEATS} joint states in 1 s were not newer than the one before; are there two drivers?',
         )
