@@ -21,9 +21,10 @@ an assumption. Leave out what nobody can know: the schema refuses the draft then
     imported.assume('phase.period_s', 0.8, 'deploy_mujoco.py, line 97; the YAML does not say it')
     imported.notes.append('...')                             # what a reader should know; printed and kept in the provenance
 
-Shared parts: `draft.py` (Hints, Imported, paths into a contract), `sources.py` (finding files; keys with all faults in one
-message), `inert_yaml.py` (YAML whose Python tags run nothing), `network.py` (tensors, recurrent pairs, sidecars, copying),
-`tables.py` (lists in some joint order to tables by name), `importer.py` (`import_policy`, the order of events).
+Shared parts: `draft.py` (Hints, Imported, paths into a contract), `sources.py` (finding files), `keys.py` (keys with all faults
+in one message), `inert_yaml.py` (YAML whose Python tags run nothing), `network.py` (tensors, recurrent pairs, sidecars,
+copying), `tables.py` (lists in some joint order to tables by name), `parts.py` (actions of a tensor, velocity command, clock),
+`importer.py` (`import_policy`, the order of events).
 """
 
 from sim2real_ros.contract.importers.draft import Hints, Imported

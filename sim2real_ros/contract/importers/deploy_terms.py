@@ -28,6 +28,9 @@ TERMS: dict[str, dict[str, str]] = {
     'last_action': {'term': 'last_action', 'value': 'raw'},
     'gait_phase': {'term': 'phase'},
     'base_height': {'term': 'base_height'},
+    'motion_command': {'term': 'motion_command'},  # of a motion that the user names: --set motion=...
+    'motion_anchor_pos_b': {'term': 'motion_anchor_pos_b'},
+    'motion_anchor_ori_b': {'term': 'motion_anchor_ori_b'},
 }
 ADVICE = 'Your own can be added under its name through the entry point sim2real_ros.observation_terms'
 

@@ -18,8 +18,8 @@ TERMS: dict[str, dict[str, str]] = {
     'joint_vel': {'term': 'joint_vel'},
     'last_action': {'term': 'last_action', 'value': 'raw'},
     'gait_phase_2': {'term': 'phase'},
-    'eulerZYX_rpy': {'term': 'roll_pitch_yaw'},
-    'roll_pitch': {'term': 'roll_pitch'},
+    'eulerZYX_rpy': {'term': 'base_rpy'},
+    'roll_pitch': {'term': 'base_roll_pitch'},
 }
 WARMUPS = {'repeat_first': 'first', 'zero': 'zeros'}
 

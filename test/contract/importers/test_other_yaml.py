@@ -206,3 +206,11 @@ def test_legged_the_stick_goes_through_the_steps_of_the_command(tmp_path):
 def test_legged_unknown_terms_are_refused(tmp_path):
     with pytest.raises(DocumentError, match='terms.mimic: this observation is not known here; known are base_ang_vel_B'):
         import_policy(legged(tmp_path / 'p', observations=terms(mimic={'params': {'dim': 35}})), tmp_path / 'out')
+
+
+def test_legged_roll_pitch_and_yaw(tmp_path):
+    source = legged(
+        tmp_path / 'p', 50, observations=terms(eulerZYX_rpy=None, roll_pitch={'process_order': ['scale'], 'scale': 2.0})
+    )
+    uses = import_policy(source, tmp_path / 'out').file.inputs['obs'].terms
+    assert [(use.term, use.scale) for use in uses][-2:] == [('base_rpy', 1.0), ('base_roll_pitch', 2.0)]

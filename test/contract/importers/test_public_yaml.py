@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from foreign_yaml import against_trace, fields, public
 
+from sim2real_ros.contract.schema import Observation
+
 NAMES = [
     'unitree_rl_lab_g1',
     'unitree_rl_mjlab_g1',
@@ -35,7 +37,7 @@ def test_joints_pose_and_gains_are_those_of_the_specification(third_party, tmp_p
 
 def test_terms_stand_in_the_order_of_the_specification_with_its_scales(third_party, tmp_path, name):
     contract, spec = public(third_party, tmp_path, name)
-    (observation,) = contract.observations.values()
+    (observation,) = [part for part in contract.file.inputs.values() if isinstance(part, Observation)]
     scales = [use.scale for use in observation.terms]
     wanted = [entry[2] for entry in spec['obs']]
     if name == 'unitree_rl_gym_g1':
