@@ -12,7 +12,7 @@ from pathlib import Path
 from sim2real_ros.contract.importers.draft import Hints, Imported
 from sim2real_ros.contract.importers.inert_yaml import load_inert
 from sim2real_ros.contract.importers.network import tensors
-from sim2real_ros.contract.importers.parts import Column, outputs_of, put_velocity, rate
+from sim2real_ros.contract.importers.parts import Column, assume_history, outputs_of, put_velocity, rate
 from sim2real_ros.contract.importers.sources import Keys, find_network, peek, single_file, yaml_files
 from sim2real_ros.contract.importers.tables import by_joint, note_rounding
 
@@ -76,3 +76,4 @@ def _tensors(keys: Keys, imported: Imported, joints: list[str], network: Path) -
     keys.raise_faults()
     columns = [Column(joint, scales[i], clip=(low[i], high[i])) for i, joint in enumerate(joints)]
     imported.contract['outputs'] = outputs_of(io.action().name, columns)
+    assume_history(imported, CODE)

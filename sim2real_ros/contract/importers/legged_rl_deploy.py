@@ -15,7 +15,7 @@ from sim2real_ros.contract.importers.inert_yaml import load_inert
 from sim2real_ros.contract.importers.legged_blocks import observation_input
 from sim2real_ros.contract.importers.legged_steps import Steps
 from sim2real_ros.contract.importers.network import tensors
-from sim2real_ros.contract.importers.parts import Column, outputs_of, put_velocity, rate
+from sim2real_ros.contract.importers.parts import Column, assume_history, outputs_of, put_velocity, rate
 from sim2real_ros.contract.importers.sources import Keys, find_network, peek, single_file, yaml_files
 from sim2real_ros.contract.importers.tables import by_joint, note_rounding
 from sim2real_ros.contract.importers.unitree_sdk import find_motors
@@ -66,6 +66,7 @@ def read(source: Path, hints: Hints) -> Imported:
     keys.raise_faults()
     _commands(keys, imported)
     keys.raise_faults()
+    assume_history(imported, 'policy_slot.cpp: a stack puts frame beside frame and repeats the first')
     note_rounding(imported, {'stiffness': kp, 'damping': kd}, path.name)
     imported.contract['provenance'] = {'trainer': 'deployed with legged_rl_deploy', 'source': path.name}
     return imported

@@ -110,3 +110,12 @@ def clock(period_s: float, first_tick: int = 0) -> dict[str, Any]:
     """Return a gait clock of one sine and one cosine that does not look at the command, as an entry `phase`."""
     phase = {'period_s': period_s, 'encoding': ['sin', 'cos'], 'offsets': [0.0], 'timebase': 'policy_ticks'}
     return phase | {'stop_at_zero_command': False} | ({'first_tick': first_tick} if first_tick else {})
+
+
+def assume_history(imported: Imported, source: str, fields: Sequence[str] = ('layout', 'fill')) -> None:
+    """Record that the form of the histories stands in upstream code, not in the file."""
+    for name, entry in imported.contract['inputs'].items():
+        stack = entry.get('stack')
+        if stack is not None and stack['lags'] != [0]:
+            for field in fields:
+                imported.assume(f'inputs.{name}.stack.{field}', stack[field], source, put=False)

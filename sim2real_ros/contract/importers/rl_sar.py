@@ -14,7 +14,7 @@ from typing import Any
 from sim2real_ros.contract.importers.draft import Hints, Imported
 from sim2real_ros.contract.importers.inert_yaml import load_inert
 from sim2real_ros.contract.importers.network import tensors
-from sim2real_ros.contract.importers.parts import Column, clock, outputs_of, processed, put_velocity, rate
+from sim2real_ros.contract.importers.parts import Column, assume_history, clock, outputs_of, processed, put_velocity, rate
 from sim2real_ros.contract.importers.sources import Keys, find_network, peek, single_file, yaml_files
 from sim2real_ros.contract.importers.tables import by_joint, note_rounding
 from sim2real_ros.errors import DocumentError
@@ -77,6 +77,7 @@ def read(source: Path, hints: Hints) -> Imported:
     keys.raise_faults()
     imported.contract['outputs'] = outputs_of(io.action().name, columns)
     _assume(imported, kp, kd)
+    assume_history(imported, 'observation_buffer.cpp starts with zeros', ('fill',))
     if named and Path(str(named)).suffix != network.suffix and network.parent == path.parent:
         imported.notes.append(f'{network.name} beside it is taken for {named}.')
     imported.contract['provenance'] = {'trainer': 'deployed with rl_sar', 'source': key or path.name}

@@ -14,7 +14,7 @@ from sim2real_ros.contract.importers.deploy_terms import observation_inputs
 from sim2real_ros.contract.importers.draft import Hints, Imported
 from sim2real_ros.contract.importers.inert_yaml import load_inert
 from sim2real_ros.contract.importers.network import tensors
-from sim2real_ros.contract.importers.parts import Column, outputs_of, put_velocity, rate
+from sim2real_ros.contract.importers.parts import Column, assume_history, outputs_of, put_velocity, rate
 from sim2real_ros.contract.importers.sources import Keys, find_network, peek, single_file, yaml_files
 from sim2real_ros.contract.importers.tables import by_joint, note_rounding
 from sim2real_ros.contract.importers.unitree_sdk import find_motors
@@ -61,6 +61,9 @@ def read(source: Path, hints: Hints) -> Imported:
     imported.contract['outputs'] = outputs_of(io.action().name, columns)
     _commands(keys, imported)
     keys.raise_faults()
+    assume_history(
+        imported, 'deploy/include/isaaclab/manager: per term unless use_gym_history, oldest first, filled with the first'
+    )
     _note_order(imported, indices)
     imported.contract['provenance'] = {'trainer': 'unitree_rl_lab or unitree_rl_mjlab (deploy.yaml)', 'source': path.name}
     return imported
