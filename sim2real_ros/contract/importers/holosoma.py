@@ -175,9 +175,12 @@ def _put_commands(imported: Imported, keys: Keys, task: Task) -> None:
     if task is LOCO:
         clock = {
             'period_s': 1.0, 'encoding': ['sin', 'cos'], 'offsets': [0.0, 0.5], 'timebase': 'policy_ticks',
-            'stop_at_zero_command': True, 'standing_below': 0.01, 'standing_phase': 0.5, 'first_tick': 1,
+            'stop_at_zero_command': True, 'standing_below': 0.01, 'standing_phase': 0.5,
         }  # fmt: skip
-        why = f'gait_period, {task.where}; policies/locomotion.py advances before inference, both feet at pi when standing'
+        why = (
+            f'gait_period, {task.where}; policies/locomotion.py puts both feet at pi below a command of 0.01 and starts at 0 and '
+            'pi in the tick of the first command'
+        )
         imported.assume('phase', clock, why)
 
 

@@ -4,17 +4,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from foreign import assumed, hints, terms_of, third_party, write_network, write_tracker
 from foreign_metadata import G1, holosoma_meta
 from traces import differences, load_trace, replay_all
+from transforms3d import quaternions
 
 from sim2real_ros.contract.importers import holosoma, import_policy
 from sim2real_ros.contract.importers.holosoma_presets import T1_23
 from sim2real_ros.contract.importers.trackers import chain_of_urdf
 from sim2real_ros.errors import DocumentError, FormatError
+from sim2real_ros.signals import LEVEL_XYZW
 
 T1 = ['AAHead_yaw', *(f'T1_{i}' for i in range(22))]
 LOCO_ORDER = [
@@ -51,7 +54,7 @@ def test_the_file_lacks_what_presets_know_and_each_is_an_assumption(tmp_path):
     assert {'default_position', 'outputs.action.scale', 'outputs.action.clip', 'rate_hz', 'phase'} <= set(told)
     assert 'config_values/robot.py' in told['default_position']
     assert imported.contract['default_position']['left_knee_joint'] == 0.669
-    assert imported.contract['phase']['first_tick'] == 1
+    assert 'first_tick' not in imported.contract['phase']  # upstream advances first, but starts anew when it begins to walk
     assert imported.contract['phase']['standing_phase'] == 0.5
     assert imported.contract['commands']['velocity']['yaw'] == [-0.7, 0.7]
 
@@ -130,14 +133,41 @@ def test_urdf_that_cannot_be_followed_is_refused(old, new, message):
         chain_of_urdf(URDF.replace(old, new), 'torso_link')
 
 
-@pytest.mark.parametrize('name', ['holosoma_ppo_g1', 'holosoma_wbt_dance'])
-def test_real_policies_feed_what_upstream_feeds(tmp_path, name):
+def imported_with_spec(tmp_path, name):
     folder = third_party(name)
     contract = import_policy(folder, tmp_path / 'out')
     spec = json.loads((folder / 'spec.json').read_text())
     assert contract.default_position.tolist() == pytest.approx(spec['default_pose'])
     assert contract.gains.stiffness[0] == 40.179238471
-    trace = load_trace(folder)
+    return contract, load_trace(folder)
+
+
+def worst_target(targets, trace):
+    return np.abs(np.stack([target.position for target in targets]) - trace.targets).max()
+
+
+def test_real_locomotion_feeds_what_upstream_feeds(tmp_path):
+    contract, trace = imported_with_spec(tmp_path, 'holosoma_ppo_g1')
     built, targets = replay_all(contract, trace)
-    assert max(differences(built, trace).values()) < 1e-5 if name == 'holosoma_wbt_dance' else 1e-6
-    assert np.abs(np.stack([target.position for target in targets]) - trace.targets).max() < 1e-4
+    assert differences(built, trace)['actor_obs'] < 1e-6
+    assert worst_target(targets, trace) < 1e-4
+
+
+def test_real_tracker_feeds_what_upstream_feeds(tmp_path):
+    contract, trace = imported_with_spec(tmp_path, 'holosoma_wbt_dance')
+    built, targets = replay_all(contract, trace)
+    assert np.abs(built['obs'] - trace.inputs['obs'])[:, :-6].max() < 1e-6
+    assert np.abs(built['time_step'] - trace.inputs['time_step']).max() == 0
+    assert worst_target(targets, trace) < 1e-4
+    # the recorder read the torso's orientation before the last physics step of 2 ms, everything else after it
+    before = replace(trace, states=[rewound(state, 0.002) for state in trace.states])
+    built = replay_all(contract, before)[0]
+    assert np.abs(built['obs'] - trace.inputs['obs'])[1:, -6:].max() < 1e-6
+
+
+def rewound(state, seconds):
+    """Return a state as it was before a physics step: MuJoCo moves positions with the velocities that it ends with."""
+    angle = np.linalg.norm(state.base_ang_vel) * seconds
+    back = np.r_[-state.base_ang_vel * seconds / angle * np.sin(angle / 2), np.cos(angle / 2)] if angle else LEVEL_XYZW
+    turned = quaternions.qmult(np.roll(state.base_quat_xyzw, 1), np.roll(back, 1))
+    return replace(state, joint_pos=state.joint_pos - seconds * state.joint_vel, base_quat_xyzw=np.roll(turned, -1))
