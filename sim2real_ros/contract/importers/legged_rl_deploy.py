@@ -77,7 +77,7 @@ def _joints(
 ) -> tuple[list[str], str, str]:
     """Return names, robot and reason; llc_config_file names the robot: .../config/go2.yaml."""
     named = Path(str(whole.get('llc_config_file') or '')).stem or None
-    motors = find_motors(path, Hints(hints.workspace, hints.robot or named, joints=hints.joints), indices, pose)
+    motors = find_motors(path, hints, indices, pose, named)
     if motors is None:
         keys.fault('joint_ids_map', 'the file has no joint names; name the robot with --robot, or the motors with --joints')
         keys.raise_faults()

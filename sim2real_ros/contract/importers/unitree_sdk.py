@@ -68,7 +68,9 @@ class Motors:
     why: str
 
 
-def find_motors(source: Path, hints: Hints, indices: Sequence[int], pose: Sequence[float]) -> Motors | None:
+def find_motors(
+    source: Path, hints: Hints, indices: Sequence[int], pose: Sequence[float], named: str | None = None
+) -> Motors | None:
     """Return the motors that a list of motor indices refers to, or None where it is not certain whose they are.
 
     Args:
@@ -76,11 +78,12 @@ def find_motors(source: Path, hints: Hints, indices: Sequence[int], pose: Sequen
         hints: the robot's name and the joint names that the user gave, in motor order.
         indices: motor of each joint of the policy.
         pose: default position of each joint of the policy, rad; tells a quadruped from two legs.
+        named: what the source itself says of the robot.
     """
     if hints.joints is not None:
         given = f'the joint names that the user gave, as the order of the motors ({len(hints.joints)})'
         return Motors(hints.robot or 'robot', hints.joints, given) if max(indices) < len(hints.joints) else None
-    for word, where in _words(source, hints):
+    for word, where in _words(source, hints, named):
         if word in MOTORS and _has(MOTORS[word], indices):
             return Motors(word, tuple(MOTORS[word]), f'{where} names the robot {word}; its motor order: {SOURCE}')
     return _by_count(indices, pose)
@@ -104,9 +107,10 @@ def _has(motors: Sequence[str], indices: Sequence[int]) -> bool:
     return max(indices) < len(motors) and all(motors[i] for i in indices)
 
 
-def _words(source: Path, hints: Hints) -> list[tuple[str, str]]:
+def _words(source: Path, hints: Hints, named: str | None) -> list[tuple[str, str]]:
     """Return the words that may name a robot, the most telling first, with where they stand."""
     places = [(hints.robot, '--robot')] if hints.robot else []
+    places += [(named, f'the file ({named})')] if named else []
     places += [(part, f'the path ({part})') for part in reversed(source.resolve().parts[-DEEP:])]
     found = []
     for text, where in places:
