@@ -178,8 +178,8 @@ def _put_commands(imported: Imported, keys: Keys, task: Task) -> None:
             'stop_at_zero_command': True, 'standing_below': 0.01, 'standing_phase': 0.5,
         }  # fmt: skip
         why = (
-            f'gait_period, {task.where}; policies/locomotion.py puts both feet at pi below a command of 0.01 and starts at 0 and '
-            'pi in the tick of the first command'
+            f'gait_period, {task.where}; policies/locomotion.py puts both feet at pi below a command of 0.01 and starts at 0 '
+            'and pi in the tick of the first command'
         )
         imported.assume('phase', clock, why)
 
