@@ -3,49 +3,21 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
 
 import numpy as np
-import onnxruntime
 
 from sim2real_ros.contract.contract import Contract
-from sim2real_ros.contract.load import read_model
 from sim2real_ros.errors import ModelFileError, NetworkError
+from sim2real_ros.policy.memory import Memory
+from sim2real_ros.policy.session import open_session, read_metadata
+from sim2real_ros.policy.tensors import BODY_WIDTHS, action_tensor, faults_of, quantities, tensors_of
 
-FLOATS = {'tensor(float)': np.float32, 'tensor(double)': np.float64, 'tensor(float16)': np.float16}
+__all__ = ['Network', 'open_session', 'read_metadata']
+
 WARM_UP_RUNS = 20
-
-
-def open_session(path: Path) -> onnxruntime.InferenceSession:
-    """Open an ONNX file on one thread that does not spin: a control loop shares the cores with others.
-
-    Raises:
-        ModelFileError: with the reason: missing, a Git-LFS pointer, truncated, without its data file.
-    """
-    read_model(path)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = options.inter_op_num_threads = 1
-    options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
-    options.add_session_config_entry('session.intra_op.allow_spinning', '0')
-    options.add_session_config_entry('session.inter_op.allow_spinning', '0')
-    options.log_severity_level = 4
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
-    except Exception as error:  # onnxruntime raises classes of its own that share no public base
-        text = ' '.join(str(error).split())
-        if 'external' in text.lower() or f'{path.name}.data' in text:
-            hint = f'its weights lie in a file of their own (often {path.name}.data) that is not beside it: copy both files'
-        else:
-            hint = 'the file is truncated or not an ONNX model'
-        raise ModelFileError(f'cannot open the network {path}: {hint} (onnxruntime: {text[:200]})') from None
-
-
-def read_metadata(path: Path) -> dict[str, str]:
-    """Return the metadata of an ONNX file."""
-    return dict(open_session(path).get_modelmeta().custom_metadata_map)
 
 
 class Network:
@@ -56,6 +28,7 @@ class Network:
 
     Attributes:
         warm_up_ms: median time of one call after warm-up.
+        played: what the last call said of the reference motion, (*batch, width) by quantity; empty if it plays none.
     """
 
     def __init__(self, contract: Contract, widths: Mapping[str, int], batch: tuple[int, ...] = ()) -> None:
@@ -75,39 +48,38 @@ class Network:
             raise ModelFileError(f'{contract.source} names no file on this machine')
         self._name = str(contract.model_path)
         self._session = open_session(contract.model_path)
-        self._batch = batch
-        self._inputs = {tensor.name: tensor for tensor in self._session.get_inputs()}
-        self._outputs = [tensor.name for tensor in self._session.get_outputs()]
-        self._states = {name: part.state for name, part in contract.states.items()}
-        self._actions = {name: len(contract.action_joints(part)) for name, part in contract.file.outputs.items()}
-        faults = [*self._name_faults(contract), *self._width_faults(widths)]
+        self._batch, robots = batch, math.prod(batch)
+        inputs, outputs = tensors_of(self._session.get_inputs()), tensors_of(self._session.get_outputs())
+        faults = faults_of(contract, widths, inputs, outputs)
         if faults:
             raise NetworkError(
                 f'{self._name} does not fit its contract {contract.source}:\n' + '\n'.join(f'  - {f}' for f in faults)
             )
-        whole = not self._states and all(_free_batch(self._inputs[name].shape) for name in widths)
-        self._lanes = 1 if whole else int(np.prod(batch, dtype=int))
-        self._rows = int(np.prod(batch, dtype=int)) if whole else 1
-        self._shapes = {name: self._shape(name, width) for name, width in widths.items()}
-        self._dtypes = {name: FLOATS[self._inputs[name].type] for name in widths}
-        self._fetch = [
-            *self._actions,
-            *dict.fromkeys(output for output in self._states.values() if output not in self._actions),
-        ]
-        self.reset()
-        self._warm_up(widths)
+        whole = not contract.states and all(tensor.free_batch for tensor in inputs)
+        self._lanes, self._rows = (1, robots) if whole else (robots, 1)
+        named = {tensor.name: tensor for tensor in inputs}
+        self._shapes = {name: (k,) if len(named[name].shape) == 1 else (self._rows, k) for name, k in widths.items()}
+        self._dtypes = {name: named[name].dtype for name in widths}
+        self._memory = Memory(contract, named, self._lanes, self._rows)
+        self._actions: dict[str, tuple[str, np.ndarray | None, int]] = {}  # by output: tensor, its columns, joints
+        for name, action in contract.file.outputs.items():
+            tensor = action_tensor(contract.tensors[name], outputs)
+            assert tensor is not None  # or it were a fault
+            columns = None if action.columns is None else np.array(action.columns)
+            self._actions[name] = tensor.name, columns, len(contract.action_joints(action))
+        self._quantities = {
+            name: (tensor, row, BODY_WIDTHS.get(name, len(contract.joints)))
+            for name, (tensor, row) in quantities(contract).items()
+        }
+        wanted = [*(part[0] for part in (*self._actions.values(), *self._quantities.values())), *self._memory.outputs]
+        self._fetch = list(dict.fromkeys(wanted))
+        self.played: dict[str, np.ndarray] = {}
+        self._zeros = {name: np.zeros((*batch, width), np.float32) for name, width in widths.items()}
+        self._warm_up()
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """Put the recurrent state to zero, of the robots in `mask` (batch-shaped bool) or of all."""
-        zeros = {
-            name: np.zeros([d if isinstance(d, int) else 1 for d in self._inputs[name].shape], FLOATS[self._inputs[name].type])
-            for name in self._states
-        }
-        if mask is None:
-            self._carried = [dict(zeros) for _ in range(self._lanes)]
-        elif self._states:
-            for lane in np.flatnonzero(mask):
-                self._carried[lane] = dict(zeros)
+        """Put state and counters to their start, of the robots in `mask` (batch-shaped bool) or of all."""
+        self._memory.reset(mask)
 
     def run(self, observations: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Evaluate one tick.
@@ -116,72 +88,53 @@ class Network:
             observations: (*batch, width) by input name.
 
         Returns:
-            The actions, (*batch, width) by output name. They may be non-finite; the caller decides what that means.
+            The actions, (*batch, joints) by output of the contract. They may be non-finite; the caller decides what that means.
         """
         lanes = [self._run_lane(lane, observations) for lane in range(self._lanes)]
-        return {
-            name: np.concatenate([outputs[i].reshape(self._rows, width) for outputs in lanes]).reshape(*self._batch, width)
-            for i, (name, width) in enumerate(self._actions.items())
-        }
+        for lane, outputs in enumerate(lanes):
+            self._memory.keep(lane, outputs)
+        if self._quantities:
+            self.played = self._motion(lanes)
+        return {name: self._action(lanes, *how) for name, how in self._actions.items()}
 
-    def _run_lane(self, lane: int, observations: Mapping[str, np.ndarray]) -> list[np.ndarray]:
-        feed: dict[str, Any] = dict(self._carried[lane])
+    def query(self) -> dict[str, np.ndarray]:
+        """Return what the network says of the reference motion at the next tick, (*batch, width) by quantity.
+
+        It is asked with an observation of zeros; neither its state nor its counters advance.
+        """
+        return self._motion([self._run_lane(lane, self._zeros) for lane in range(self._lanes)])
+
+    def _run_lane(self, lane: int, observations: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        feed = self._memory.feed(lane)
         for name, values in observations.items():
             rows = values.reshape(self._lanes, self._rows, -1)[lane]
             feed[name] = rows.reshape(self._shapes[name]).astype(self._dtypes[name], copy=False)
-        outputs = self._session.run(self._fetch, feed)
-        for name, output in self._states.items():
-            self._carried[lane][name] = outputs[self._fetch.index(output)]
-        return outputs
+        return dict(zip(self._fetch, self._session.run(self._fetch, feed), strict=True))
 
-    def _shape(self, name: str, width: int) -> tuple[int, ...]:
-        return (width,) if len(self._inputs[name].shape) == 1 else (self._rows, width)
+    def _action(self, lanes: list[dict[str, np.ndarray]], tensor: str, columns: np.ndarray | None, width: int) -> np.ndarray:
+        parts = [outputs[tensor].reshape(self._rows, -1) for outputs in lanes]
+        rows = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        return (rows if columns is None else rows[:, columns]).reshape(*self._batch, width)
 
-    def _name_faults(self, contract: Contract) -> list[str]:
-        faults = []
-        for kind, wanted, there in (
-            ('input', list(contract.file.inputs), list(self._inputs)),
-            ('output', [*self._actions, *self._states.values()], self._outputs),
-        ):
-            missing = [name for name in wanted if name not in there]
-            if missing:
-                faults.append(f'{kind} {", ".join(missing)}: not in the file; its {kind}s are {", ".join(there)}')
-        unfed = [name for name in self._inputs if name not in contract.file.inputs]
-        if unfed:
-            faults.append(f'input {", ".join(unfed)}: the file needs it, the contract does not describe it')
-        return faults
+    def _motion(self, lanes: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        played = {}
+        for name, (tensor, row, width) in self._quantities.items():
+            bodies = np.concatenate([outputs[tensor].reshape(self._rows, -1, width) for outputs in lanes])
+            played[name] = bodies[:, row or 0].reshape(*self._batch, width).astype(float)
+        return played
 
-    def _width_faults(self, widths: Mapping[str, int]) -> list[str]:
-        faults = []
-        for name, tensor in self._inputs.items():
-            if tensor.type not in FLOATS:
-                faults.append(f'input {name}: type {tensor.type} is not supported; supported are {", ".join(FLOATS)}')
-            if name in widths:
-                faults += _width_fault('input', name, tensor.shape, widths[name], "the contract's terms make")
-            elif name in self._states and any(not isinstance(d, int) for d in tensor.shape[-1:]):
-                faults.append(f'input {name}: the width of a state must be fixed in the file, its shape is {tensor.shape}')
-        for tensor in self._session.get_outputs():
-            if tensor.name in self._actions and tensor.type not in FLOATS:
-                faults.append(f'output {tensor.name}: type {tensor.type} is not supported; supported are {", ".join(FLOATS)}')
-            elif tensor.name in self._actions:
-                faults += _width_fault(
-                    'output', tensor.name, tensor.shape, self._actions[tensor.name], 'the contract has joints for'
-                )
-        return faults
-
-    def _warm_up(self, widths: Mapping[str, int]) -> None:
-        zeros = {name: np.zeros((*self._batch, width), np.float32) for name, width in widths.items()}
+    def _warm_up(self) -> None:
         times = []
         try:
             for _ in range(WARM_UP_RUNS):
                 start = time.perf_counter()
-                outputs = self.run(zeros)
+                outputs = self.run(self._zeros)
                 times.append(time.perf_counter() - start)
         except Exception as error:  # onnxruntime's own classes again, and widths that only a run can tell
             raise NetworkError(
                 f"{self._name} fails on zeros of the contract's shape: {' '.join(str(error).split())[:300]}"
             ) from None
-        for name, values in outputs.items():
+        for name, values in (outputs | self.played).items():
             if not np.isfinite(values).all():
                 bad = int((~np.isfinite(values)).sum())
                 raise NetworkError(
@@ -190,18 +143,3 @@ class Network:
                 )
         self.warm_up_ms = 1e3 * float(np.median(times))
         self.reset()
-
-
-def _free_batch(shape: list[Any]) -> bool:
-    return len(shape) == 2 and not isinstance(shape[0], int)
-
-
-def _width_fault(kind: str, name: str, shape: list[Any], width: int, made: str) -> list[str]:
-    if len(shape) not in (1, 2):
-        return [f'{kind} {name}: has {len(shape)} dimensions {shape}; 1 or 2 are expected']
-    if isinstance(shape[-1], int) and shape[-1] != width:
-        verdict = f'{abs(shape[-1] - width)} {"missing" if width < shape[-1] else "too many"}'
-        return [f'{kind} {name}: the network has {shape[-1]} numbers, {made} {width} ({verdict})']
-    if len(shape) == 2 and isinstance(shape[0], int) and shape[0] != 1:
-        return [f'{kind} {name}: the batch dimension is fixed at {shape[0]}; export the policy with a batch of 1 or a free one']
-    return []
