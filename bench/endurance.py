@@ -22,6 +22,7 @@ STILL = 0.15  # share of the commands that are zero
 RANGE = np.array([[-0.8, 1.0], [-0.4, 0.4], [-1.0, 1.0]])  # m/s, m/s, rad/s
 PATIENCE_S = 180.0  # for an activation, over the real-time factor
 NEXT = {'': 'damp', 'off': 'damp', 'damping': 'pose', 'pose': 'activate', 'fault': 'reset'}  # what to ask for in a mode
+TRIES = 5  # to have it walk for 3 s before the policy is killed
 SAY_S = 1.5  # by then every node has sent its diagnostics
 
 
@@ -128,7 +129,9 @@ class Endurance:
         stopped = mode == 'fault' or (mode == 'damping' and before in ('pose', 'active'))
         if not stopped or (stops and stops[-1].at == at):
             return False
-        watcher.spin(SAY_S)
+        deadline = time.monotonic() + SAY_S
+        while float(watcher.values['safety_node']['at']) <= at and time.monotonic() < deadline:
+            watcher.spin(0.02)
         stops.append(Stop(at, before, mode, str(watcher.values['safety_node'].get('last change', ''))))
         return True
 
@@ -156,10 +159,15 @@ class Endurance:
     def kill_policy(self, limit_s: float) -> tuple[float | None, str]:
         """SIGKILL the policy node while the robot walks; returns s until another mode was announced here, and why."""
         watcher = self.watcher
+        for _ in range(TRIES):
+            if watcher.mode != 'active' and not self._recover():
+                break
+            watcher.command = np.array([0.5, 0.0, 0.0])
+            watcher.spin(3.0)
+            if watcher.mode == 'active':
+                break
         if watcher.mode != 'active':
             return None, f'the robot was not active but {watcher.mode}'
-        watcher.command = np.array([0.5, 0.0, 0.0])
-        watcher.spin(3.0)
         count, killed = len(watcher.changes), time.monotonic()
         os.kill(self.stack.children['policy_node'].pid, signal.SIGKILL)
         self._spin_until(lambda: len(watcher.changes) > count, limit_s)
