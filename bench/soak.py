@@ -43,7 +43,8 @@ SHORTEST_FIT_S = 600.0  # a slope over less says nothing
 GROWTH_MB_H = 2.0
 POLICY_BAR_S = 0.1  # 3 policy periods, and the time until the announcement is here
 WATCHDOG_BAR_S = 5.0  # of its diagnostics, which come once a second
-NEAR_S = (2.0, 0.2)  # before and after a stop: a stall of the bare loop in this time explains it
+NEAR_S = 0.1  # before and after a stop: a stall of the bare loop in this time may explain it
+WINDOW_S = 1.1  # before a stop for what is counted over a second
 
 
 def main() -> int:
@@ -134,7 +135,9 @@ def summary(series: Series, baseline: dict, factor: float, reaction: tuple[float
     """Return all figures, and the verdict; `factor` is the real-time factor that was asked for."""
     memory = {node: _memory(samples) for node, samples in series.memory.items()}
     stops = [
-        asdict(stop) | {'stall_ms': _stall_ms(baseline, stop.at)} for stop in series.stops if not stop.why.startswith('estop')
+        asdict(stop) | {'stall_ms': _stall_ms(baseline, stop.at, stop.why)}
+        for stop in series.stops
+        if not stop.why.startswith('estop')
     ]
     grown = [node for node, m in memory.items() if m['slope_mb_h'] is not None and m['slope_mb_h'] > GROWTH_MB_H]
     grown += [node for node, m in memory.items() if m['descriptors'][1] > m['descriptors'][0] + 2]
@@ -189,8 +192,9 @@ def _explained(stop: dict) -> bool:
     return stop['stall_ms'] >= 1e3 * (PERIOD_S if stop['why'].startswith('loop_overrun') else STALL_S)
 
 
-def _stall_ms(baseline: dict, at: float) -> float:
-    return 1e3 * max((late for t, late in baseline['late'] if at - NEAR_S[0] <= t <= at + NEAR_S[1]), default=0.0)
+def _stall_ms(baseline: dict, at: float, why: str) -> float:
+    before = WINDOW_S if why.startswith(('dropped_states', 'joint_rate')) else NEAR_S
+    return 1e3 * max((late for t, late in baseline['late'] if at - before <= t <= at + NEAR_S), default=0.0)
 
 
 def _rows(f: dict) -> list[list[str]]:
