@@ -6,6 +6,7 @@ What differs between trainers has no default: a field that is missing is refused
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
@@ -109,6 +110,12 @@ class Motion(Section):
         if self.source == 'network' and self.end != 'hold':
             raise ValueError(f'end: {self.end} is for source: file; what the network plays ends as its counter says')
         return self
+
+
+def tensor_and_row(text: str) -> tuple[str, int | None]:
+    """Read `body_quat_w[3]` or `joint_pos`."""
+    match = re.fullmatch(r'(.+)\[(\d+)\]', text)
+    return (match[1], int(match[2])) if match else (text, None)
 
 
 class Assumption(Section):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from sim2real_ros.contract.contract import Contract
@@ -21,15 +23,17 @@ class GaitClock:
     """
 
     def __init__(self, contract: Contract, batch: tuple[int, ...] = ()) -> None:
+        self._batch = batch
         self._clock = clock = contract.file.phase
-        self._ticks = np.zeros((*batch, 1))
-        self._step, self._first, self._stops = 0.0, 0, False
+        self._ticks: np.ndarray | float = np.zeros((*batch, 1)) if batch else 0.0  # one robot: numpy is slow on one number
+        self._rate, self._first, self._stops = 0.0, 0, False
+        self._offsets = self._rest = np.zeros(0)
         self.columns: dict[str, slice] = {}
         if clock is None:
             return
         count = len(clock.offsets)
         self.columns = {name: slice(k * count, (k + 1) * count) for k, name in enumerate(clock.encoding)}
-        self._step, self._first, self._stops = contract.period_s / clock.period_s, clock.first_tick, clock.stop_at_zero_command
+        self._rate, self._first, self._stops = contract.period_s / clock.period_s, clock.first_tick, clock.stop_at_zero_command
         self._below = clock.standing_below**2
         self._offsets = 2 * np.pi * np.array([offset + SHIFT[name] for name in clock.encoding for offset in clock.offsets])
         still = np.repeat([SHIFT[name] for name in clock.encoding], count)
@@ -39,12 +43,15 @@ class GaitClock:
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Put the clock to its first tick, of the robots in `mask` (batch-shaped bool) or of all."""
-        self._ticks[... if mask is None else mask] = self._first
+        if isinstance(self._ticks, np.ndarray):
+            self._ticks[... if mask is None else mask] = self._first
+        elif mask is None or mask:
+            self._ticks = float(self._first)
 
     @property
     def phase(self) -> np.ndarray:
         """Phase of the next tick in periods, (*batch,) in [0, 1)."""
-        return self._ticks[..., 0] * self._step % 1.0
+        return np.reshape(self._ticks * self._rate % 1.0, self._batch)
 
     def tick(self, velocity_command: np.ndarray) -> np.ndarray:
         """Return the encoded phase of this tick (*batch, functions * offsets) and advance.
@@ -53,17 +60,22 @@ class GaitClock:
             velocity_command: (*batch, 3).
         """
         if self._clock is None:
-            return np.zeros((*self._ticks.shape[:-1], 0))
-        encoded = np.sin(self._ticks * (2 * np.pi * self._step) + self._offsets)
-        self._ticks += 1
-        if self._stops:
-            moving = self._moving(velocity_command)
-            if not moving.all():
-                self._ticks *= moving
-                encoded = np.where(moving, encoded, self._rest)
+            return np.zeros((*self._batch, 0))
+        encoded: np.ndarray = np.sin(self._ticks * (2 * np.pi * self._rate) + self._offsets)
+        if not self._stops:
+            self._ticks += 1
+        elif isinstance(self._ticks, np.ndarray):
+            moving = np.expand_dims(self._moving(*np.moveaxis(velocity_command, -1, 0)), -1)
+            self._ticks = np.where(moving, self._ticks + 1, 0.0)
+            encoded = np.where(moving, encoded, self._rest)
+        elif self._moving(*velocity_command.tolist()):
+            self._ticks += 1
+        else:
+            self._ticks, encoded = 0.0, self._rest.copy()
         return encoded
 
-    def _moving(self, command: np.ndarray) -> np.ndarray:
+    def _moving(self, x: Any, y: Any, yaw: Any) -> Any:
+        """Return whether a command counts as one, numbers or arrays (*batch,) alike."""
         if self._below == 0:
-            return np.asarray(command.any(axis=-1, keepdims=True))
-        return (np.einsum('...i,...i->...', command, command) >= self._below)[..., None]
+            return (x != 0) | (y != 0) | (yaw != 0)
+        return x * x + y * y + yaw * yaw >= self._below

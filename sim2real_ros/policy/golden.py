@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Golden vectors: inputs and outputs recorded by the trainer, computed again on the machine that runs the policy.
 
-`golden.npz` holds `in__<input>` (k, width) and `out__<output>` (k, width). A wrong file, a broken runtime or a
-processor that rounds badly shows here, before a motor turns.
+`golden.npz` holds `in__<input>` (k, width) and `out__<output>` (k, width), by output of the contract or by its tensor. A
+wrong file, a broken runtime or a processor that rounds badly shows here, before a motor turns.
 """
 
 from __future__ import annotations
@@ -40,12 +40,9 @@ def check_golden(contract: Contract, widths: Mapping[str, int]) -> float | None:
         with np.load(io.BytesIO(golden_bytes(contract)), allow_pickle=False) as archive:
             data = dict(archive)
         inputs = {name: _rows(data, f'in__{name}', width) for name, width in widths.items()}
-        expected = {
-            name: _rows(data, f'out__{name}', len(contract.action_joints(action)))
-            for name, action in contract.file.outputs.items()
-        }
+        expected = {name: _expected(data, name, contract) for name in contract.file.outputs}
         (count,) = {len(rows) for rows in (*inputs.values(), *expected.values())}  # ValueError where they differ
-    except (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, EOFError, ValueError, TypeError, KeyError, IndexError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelFileError(f'cannot read the golden vectors {path}: {error}; mend the file or set golden: null') from None
     network = Network(contract, widths)
     differences = []
@@ -76,6 +73,17 @@ def golden_bytes(contract: Contract) -> bytes:
     if text is None:
         raise ValueError(f'the network has no metadata {GOLDEN_KEY}')
     return base64.b64decode(text, validate=True)
+
+
+def _expected(data: Mapping[str, np.ndarray], name: str, contract: Contract) -> np.ndarray:
+    """Return what an output should be, (k, joints): under its own name in the file, or in its tensor."""
+    action = contract.file.outputs[name]
+    width = len(contract.action_joints(action))
+    if f'out__{name}' in data or action.tensor is None:
+        return _rows(data, f'out__{name}', width)
+    key = f'out__{action.tensor}'
+    whole = _rows(data, key, data[key].shape[-1] if action.columns is not None else width)
+    return whole if action.columns is None else whole[:, action.columns]
 
 
 def _rows(data: Mapping[str, np.ndarray], key: str, width: int) -> np.ndarray:

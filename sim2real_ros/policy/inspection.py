@@ -14,6 +14,7 @@ import numpy as np
 from sim2real_ros.contract import load_contract
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import DependencyError, DocumentError, JointError, Sim2RealError
+from sim2real_ros.observation.moment import TOPICS
 from sim2real_ros.policy.golden import check_golden
 from sim2real_ros.policy.runner import PolicyRunner
 from sim2real_ros.robot import Robot, load_robot
@@ -23,7 +24,6 @@ from sim2real_ros.safety.certificate import certify, gain_faults
 RUNS = 500  # of the network, for its latency
 BUDGET = 0.25  # of the policy period that the network may take, at its 99th percentile
 RANGES = (1.0, 10.0, 1000.0)  # what observations are drawn from, to see how far actions go
-TOPICS = {'imu': 'imu/data', 'odom': 'odom', 'contacts': 'foot_contacts', 'goal_pose': 'goal_pose'}
 
 Verdict = Literal['pass', 'warn', 'fail', 'skip']
 

@@ -63,21 +63,23 @@ class Pilot:
         if self._novelty is not None:
             self._novelty.reset()
 
-    def step(self, state: RobotState, command: np.ndarray) -> JointTargets:
+    def step(self, state: RobotState, command: np.ndarray, goal: np.ndarray | None = None) -> JointTargets:
         """Compute one tick.
 
         Args:
             state: joints in robot order.
             command: (3,) m/s, m/s, rad/s.
+            goal: (7,) m and quaternion x, y, z, w, in the frame of the contract's `commands.pose`; None before there is one.
 
         Returns:
             Targets in policy order.
 
         Raises:
             NetworkError: the observation or the network's output is not finite.
+            SignalError: the state lacks what a term needs.
         """
         view = replace(state, joint_pos=self._to_policy(state.joint_pos), joint_vel=self._to_policy(state.joint_vel))
-        return self.runner.step(view, command)
+        return self.runner.step(view, command, goal)
 
     def seen(self) -> np.ndarray:
         """Return the observation of the last tick as the network got it, all inputs side by side."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sim2real_ros.contract.contract import Contract
-from sim2real_ros.contract.schema import Counter, First, State
+from sim2real_ros.contract.schema import Counter, First, State, tensor_and_row
 
 FLOATS: dict[str, type] = {'tensor(float)': np.float32, 'tensor(double)': np.float64, 'tensor(float16)': np.float16}
 INTEGERS: dict[str, type] = {f'tensor({kind.__name__})': kind for kind in (np.int64, np.int32, np.int16, np.int8, np.uint8)}
@@ -55,12 +54,6 @@ def quantities(contract: Contract) -> dict[str, tuple[str, int | None]]:
     if motion is None or motion.source != 'network':
         return {}
     return {name: tensor_and_row(text) for name, text in motion.quantities.items()}
-
-
-def tensor_and_row(text: str) -> tuple[str, int | None]:
-    """Read `body_quat_w[3]` or `joint_pos`."""
-    match = re.fullmatch(r'(.+)\[(\d+)\]', text)
-    return (match[1], int(match[2])) if match else (text, None)
 
 
 def action_tensor(key: str, outputs: list[Tensor]) -> Tensor | None:
