@@ -20,7 +20,7 @@ import pytest
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.joints import JointMap
 from sim2real_ros.policy import PolicyRunner
-from sim2real_ros.rotations import world_to_base, xyzw_from_wxyz
+from sim2real_ros.rotations import multiply_xyzw, world_to_base, xyzw_from_wxyz
 from sim2real_ros.signals import LEVEL_XYZW, JointTargets, RobotState
 
 FREE_JOINT = 7  # numbers in qpos, one less in qvel
@@ -39,6 +39,7 @@ class Trace:
     outputs: dict[str, np.ndarray]  # (k, ...) what the network gave, by tensor name
     targets: np.ndarray  # (k, n) rad, in the order `policy_joints`
     meta: dict[str, Any]
+    sensors: np.ndarray | None = None  # (k, ...) MuJoCo's sensordata, older than the states by one physics step
 
 
 def load_trace(folder: Path) -> Trace:
@@ -59,6 +60,7 @@ def load_trace(folder: Path) -> Trace:
         {key.removeprefix('out__'): values[:, 0] for key, values in data.items() if key.startswith('out__')},
         data['target'],
         meta,
+        data.get('sensordata'),
     )
 
 
@@ -71,6 +73,25 @@ def in_order(trace: Trace, joints: Sequence[str]) -> list[RobotState]:
     """Return the states with other joints: the policy's, or the robot's."""
     pick = JointMap(trace.joints, joints, source='the trace', target='the contract')
     return [replace(s, joint_pos=pick(s.joint_pos), joint_vel=pick(s.joint_vel)) for s in trace.states]
+
+
+def a_step_before(state: RobotState, timestep: float) -> RobotState:
+    """Return position and orientation as they were one physics step earlier; velocities are those of now.
+
+    MuJoCo moves positions with the velocities that a step ends with, and recorders read sensors and body poses that it has
+    computed before that step.
+    """
+    omega = state.base_ang_vel
+    assert omega is not None
+    angle = float(np.linalg.norm(omega))
+    axis = omega / angle if angle > 0 else np.array([0.0, 0.0, 1.0])
+    half = -0.5 * angle * timestep
+    back = np.array([*(np.sin(half) * axis), np.cos(half)])
+    return replace(
+        state,
+        joint_pos=state.joint_pos - timestep * state.joint_vel,
+        base_quat_xyzw=multiply_xyzw(state.base_quat_xyzw, back),
+    )
 
 
 def replay(contract: Contract, trace: Trace, **options: Any) -> dict[str, np.ndarray]:
