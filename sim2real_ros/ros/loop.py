@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from rclpy.subscription import Subscription
 LONGEST_PAUSE_S = 0.1  # a node that is told to end has to notice
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Entry:
     """A topic of the loop."""
 
@@ -152,19 +152,24 @@ class ControlLoop:
             self._waits_on = len(entries)
         wait_set = self._wait_set
         wait_set.clear_entities()
-        for entry in entries:
-            if entry.wakes():
-                wait_set.add_subscription(entry.subscription.handle)
+        waiting = [entry for entry in entries if entry.wakes()]
+        for entry in waiting:
+            wait_set.add_subscription(entry.subscription.handle)
         wait_set.wait(timeout_ns)
-        return self.take_all()
+        return self.take_all([entry for i, entry in enumerate(waiting) if not wait_set.is_ready('subscription', i)])
 
-    def take_all(self) -> bool:
+    def take_all(self, empty: Sequence[Entry] = ()) -> bool:
         """Handle the newest message of each topic that has one; returns whether there was any.
 
         One each, so that a topic that is flooded cannot keep the others waiting.
+
+        Args:
+            empty: topics that are known to have none; to ask costs 10 us each.
         """
         any_message = False
         for entry in self._subscriptions:
+            if entry in empty:
+                continue
             take = entry.subscription.handle.take_message
             if (taken := take(entry.subscription.msg_type, entry.raw)) is not None:
                 any_message = True

@@ -20,6 +20,10 @@ from rclpy.signals import SignalHandlerOptions
 
 from sim2real_ros.errors import ParameterError, Sim2RealError
 
+GARBAGE = 20_000  # objects between two collections; loops of a few dozen live ones need no more
+# How long a thread of Python may keep the others waiting: the default of 5 ms is more than two ticks of a control loop.
+SWITCH_INTERVAL_S = 0.0002
+
 # what rclpy raises for names and parameters that a user got wrong, where we do not say it better
 ROS_MISTAKES = (ParameterException, InvalidNamespaceException, InvalidNodeNameException)
 
@@ -45,6 +49,7 @@ def run_node(make: Callable[[], Node]) -> int:
     Returns:
         Exit code: 0 after a clean end, 1 after a user's mistake (one message on stderr), else the node's own.
     """
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
@@ -54,6 +59,7 @@ def run_node(make: Callable[[], Node]) -> int:
         node = make()
         node.begin()
         gc.collect()
+        gc.set_threshold(GARBAGE)
         gc.freeze()  # what lives as long as the node need not be looked through again while it controls
         executor = SingleThreadedExecutor()
         executor.add_node(node)

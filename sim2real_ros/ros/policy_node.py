@@ -9,7 +9,6 @@ over, see `exchange.py`; `shadow_policy` runs one beside it that nobody follows.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import deque
 from itertools import pairwise
@@ -44,7 +43,6 @@ from sim2real_ros.signals import JointTargets, RobotState
 from sim2real_ros.timing import tick_due
 
 SLEEP_SHARE = 0.85  # of the time between two ticks
-SWITCH_INTERVAL_S = 0.0005  # so that loading a policy does not hold up the one that runs
 TWISTS = {'twist': Twist, 'twist_stamped': TwistStamped}
 
 
@@ -53,7 +51,6 @@ class PolicyNode(LifecycleNode):
 
     def __init__(self) -> None:
         super().__init__('policy_node')
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
         self.exit_code: int | None = None
         self._declare()
         self._pilot: Pilot | None = None

@@ -12,7 +12,7 @@ from sim2real_ros.signals import RobotState
 GREEN_S = 1.0  # nothing may have been wrong for so long
 POSE_ERROR = 0.35  # rad, largest distance from the default pose on activation
 TILT = 0.3  # rad
-SPEED = 0.5  # rad/s, fastest joint
+SPEED = 1.0  # rad/s, fastest joint; measured speeds of a robot at rest reach 0.75
 WARM_UP = 10  # answers of a policy before it is followed
 TORQUE_STEP = 0.6  # of the effort limit: what the policy asks for against what holds the pose; walking off takes 0.4
 
