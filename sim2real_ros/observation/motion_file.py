@@ -68,7 +68,7 @@ def _read(path: Path, motion: Motion, joints: int) -> dict[str, np.ndarray]:
     try:
         with np.load(path, allow_pickle=False) as archive:
             data = {name: archive[name] for name in archive.files}
-    except (OSError, EOFError, ValueError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, EOFError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelFileError(f'cannot read the motion {path}: {error}; motion.file names an npz') from None
     rows: dict[str, np.ndarray] = {}
     for quantity, text in motion.quantities.items():
@@ -90,7 +90,7 @@ def _rows(path: Path, name: str, values: np.ndarray, body: int | None, width: in
         values = values[:, body]
     if values.ndim != 2 or values.shape[1] != width or not len(values) or values.dtype.kind not in 'fiu':
         asked = '' if body is None else f' of body {body}'
-        raise ModelFileError(f'the motion {path} has {name} of shape {shape}{asked}; (rows, {width}) is expected')
+        raise ModelFileError(f'the motion {path} has {name} of shape {shape}{asked}; (rows, {width}) numbers are expected')
     if not np.isfinite(values).all():
         raise ModelFileError(f'the motion {path} has numbers in {name} that are not finite')
     return values.astype(float)

@@ -33,7 +33,7 @@ def motion_command(m: Moment) -> np.ndarray:
 
 def motion_anchor_pos_b(m: Moment) -> np.ndarray:
     """Where the reference's anchor is, seen from the robot's, (..., 3) m."""
-    return given(_motion(m).anchor_pos_b, 'an anchor position', MOTION)
+    return given(_motion(m).anchor_pos_b, 'the position of the base', 'odom')
 
 
 def motion_anchor_ori_b(m: Moment) -> np.ndarray:
