@@ -49,4 +49,4 @@ class Bases:
 
     def keep(self, targets: np.ndarray) -> None:
         """Remember the targets (*batch, m) of this tick, clipped as they were given out."""
-        self._last, self._fresh = targets, np.zeros_like(self._fresh)
+        self._last, self._fresh = targets.copy(), np.zeros_like(self._fresh)
