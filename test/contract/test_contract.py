@@ -171,3 +171,138 @@ def test_json_is_canonical_and_complete():
 def test_damaged_json_is_refused_with_its_source(text):
     with pytest.raises(DocumentError, match='policy/contract'):
         Contract.from_json(text, 'policy/contract')
+
+
+# --- fields of stacks, actions, motions ----------------------------------------------------------------------------
+
+
+def with_terms(*terms, **changes):
+    data = contract_data(**changes)
+    data['inputs']['obs']['terms'] = [{'term': name} if isinstance(name, str) else name for name in terms]
+    return data
+
+
+MOTION = {'source': 'network', 'quantities': {'joint_pos': 'ref_pos'}}
+STOPPING = {'period_s': 0.8, 'encoding': ['sin'], 'offsets': [0.0], 'timebase': 'policy_ticks', 'stop_at_zero_command': True}
+FILTERED = {'term': 'last_action', 'value': 'filtered'}
+
+
+@pytest.mark.parametrize(
+    ('data', 'faults'),
+    [
+        (
+            with_terms('velocity_command_lin', 'velocity_command_yaw', commands={}),
+            [f'commands.velocity: is missing, but the term velocity_command_{part} is used' for part in ('lin', 'yaw')],
+        ),
+        (with_terms('phase_cos'), ['phase: is missing, but the term phase_cos is used']),
+        (with_terms('phase_cos', phase=STOPPING), ['phase.encoding: lacks cos, but the term phase_cos is used']),
+        (with_terms('pose_command'), ['commands.pose: is missing, but the term pose_command is used']),
+        (
+            with_terms('foot_contacts'),
+            ['contacts: is missing, but the term foot_contacts is used; name the feet in the order of the policy'],
+        ),
+        (with_terms(FILTERED), ['outputs: no action has a filter, but last_action asks for the value filtered']),
+        (with_terms('motion_joint_pos'), ['motion: is missing, but the term motion_joint_pos is used']),
+        (
+            with_terms('motion_command', 'motion_anchor_ori_b', motion=MOTION),
+            [
+                'motion.quantities: lacks joint_vel, which the term motion_command needs',
+                'motion.quantities: lacks anchor_quat, which the term motion_anchor_ori_b needs',
+                'motion.anchor: is missing, but the term motion_anchor_ori_b is used',
+            ],
+        ),
+        (
+            contract_data(motion=MOTION | {'anchor': {'body': 'torso', 'chain': [['waist', 'z'], ['a_hip_joint', 'x']]}}),
+            ["motion.anchor.chain: waist not among the contract's joints a_hip_joint, a_knee_joint, b_hip_joint, b_knee_joint"],
+        ),
+        (
+            contract_data(phase=STOPPING | {'stop_at_zero_command': False, 'standing_phase': 0.5}),
+            ['phase.stop_at_zero_command: is false, so that standing_below and standing_phase mean nothing'],
+        ),
+    ],
+)
+def test_term_without_what_it_needs_is_refused(data, faults):
+    assert faults_of(data) == faults
+
+
+def with_action(**more):
+    data = contract_data()
+    data['outputs']['actions'] |= more
+    return data
+
+
+@pytest.mark.parametrize(
+    ('data', 'fault'),
+    [
+        (with_action(columns=[0, 1, 2]), 'outputs.actions.columns: 3 for 4 joints; one each is needed'),
+        (
+            with_action(target_clip={'tail': [-1, 1]}),
+            'outputs.actions.target_clip.tail: matches no joint; joints are a_hip_joint',
+        ),
+        (with_action(offset={'.*_hip_joint': 0.0}), 'outputs.actions.offset: no value for a_knee_joint, b_knee_joint'),
+        (
+            with_action(offset='zeros', relative_to='motion'),
+            'outputs.actions.relative_to: motion, but there is no motion with the quantity joint_pos',
+        ),
+    ],
+)
+def test_action_that_does_not_fit_its_joints_is_refused(data, fault):
+    (text,) = faults_of(data)
+    assert text.startswith(fault)
+
+
+def test_actions_of_one_tensor_must_say_their_columns():
+    data = contract_data()
+    action = data['outputs'].pop('actions') | {'tensor': 'mu'}
+    data['outputs'] = {'left': action | {'joints': JOINTS[:2], 'columns': [0, 1]}, 'right': action | {'joints': JOINTS[2:]}}
+    assert faults_of(data) == ['outputs.right: left and right read the tensor mu; each must say which columns']
+
+
+def test_tables_of_actions_travel_joint_by_joint():
+    data = with_action(
+        scale={'.*_hip_joint': 0.5, '.*_knee_joint': 0.25},
+        offset={'a_.*': 0.1, 'b_.*': 0.2},
+        target_clip={'.*_knee_joint': [-2.0, -0.5]},
+    )
+    action = make_contract(data).file.outputs['actions']
+    assert action.scale == dict(zip(JOINTS, [0.5, 0.25, 0.5, 0.25], strict=True))
+    assert action.offset == dict(zip(JOINTS, [0.1, 0.1, 0.2, 0.2], strict=True))
+    assert action.target_clip == {'a_knee_joint': [-2.0, -0.5], 'b_knee_joint': [-2.0, -0.5]}
+
+
+def rich_data():
+    """Return a contract with a value in every part that a contract can have."""
+    data = with_action(offset='zeros', relative_to='motion', filter={'share': 0.5}, target_clip={'a_.*': [-1.0, 1.0]})
+    block = data['inputs']['obs']
+    block['terms'][3] |= {'lags': [3, 0], 'joints': JOINTS[:2], 'offset': [1.0, 2.0]}
+    data['inputs'] = {
+        'obs': {'blocks': [block, block]},
+        'carry': {'state': 'carry_out', 'initial': [1.0, 2.0]},
+        'step': {'counter': 'ticks', 'start': 1, 'last': 9, 'end': 'loop'},
+        'is_init': {'first': True},
+    }
+    data['commands']['pose'] = {'frame': 'world', 'quaternion': 'xyzw', 'initial': [0.0] * 6 + [1.0]}
+    data['motion'] = MOTION | {'anchor': {'body': 'torso', 'chain': [['a_hip_joint', '-z']]}, 'align_heading': False}
+    data['phase'] = STOPPING | {'standing_below': 0.1, 'standing_phase': 0.5, 'first_tick': 1}
+    data['assumptions'] = [{'field': 'rate_hz', 'value': '50', 'source': 'test'}]
+    return data | {'contacts': ['left', 'right']}
+
+
+def test_whole_contract_travels_as_json():
+    contract = make_contract(rich_data())
+    back = Contract.from_json(contract.to_json(), 'wire')
+    assert (back.id, back.file, back.to_json()) == (contract.id, contract.file, contract.to_json())
+
+
+def test_patterns_do_not_travel():
+    """What another process sends is taken by name: it must not run expressions here."""
+    text = make_contract(rich_data()).to_json().replace('"target_clip":{"a_hip_joint"', '"target_clip":{"a_hip_j.*"')
+    with pytest.raises(DocumentError, match=r'target_clip\.a_hip_j\.\*: matches no joint'):
+        Contract.from_json(text, 'wire')
+
+
+def test_inputs_of_every_kind_are_told_apart():
+    contract = make_contract(rich_data())
+    assert {name: len(blocks) for name, blocks in contract.observations.items()} == {'obs': 2}
+    assert (list(contract.states), list(contract.counters), contract.flags) == (['carry'], ['step'], ['is_init'])
+    assert contract.tensors == {'actions': 'actions'}

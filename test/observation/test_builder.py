@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terms, then clip and scale in the contract's order, then history, into float32."""
 
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from makers import OBS_WIDTH, contract_data, make_contract, random_state, row
+from makers import JOINTS, OBS_WIDTH, contract_data, make_contract, random_state, row
 
 from sim2real_ros.errors import DocumentError
 from sim2real_ros.observation import Moment, ObservationBuilder
+from sim2real_ros.observation.needs import missing_signals
 
 PHASE = {
     'period_s': 0.8,
@@ -218,3 +221,131 @@ def test_batch_equals_scalar_bit_for_bit(terms, stack, seed):
         assert built.shape == (3, batch.width('obs'))
         assert np.array_equal(built, np.array(expected))
         assert np.array_equal(single.build(one(m, slice(0, 1)))['obs'][0], expected[0])
+
+
+ORDERS = list(permutations(('clip', 'scale', 'offset')))
+
+
+@given(
+    order=st.sampled_from(ORDERS),
+    scale=st.one_of(st.floats(-3, -0.1), st.lists(st.floats(-3, 3), min_size=3, max_size=3)),
+    offset=st.one_of(st.floats(0.1, 2), st.lists(st.floats(-2, 2), min_size=3, max_size=3)),
+    values=st.lists(st.floats(-5, 5), min_size=3, max_size=3),
+)
+def test_clip_scale_and_offset_run_in_any_stated_order(order, scale, offset, values):
+    use = {'term': 'velocity_command', 'clip': [-1, 1], 'scale': scale, 'offset': offset, 'process': list(order)}
+    contract = with_terms([use, {'term': 'velocity_command', 'clip': [-2, 2], 'scale': 0.5, 'process': ['scale', 'clip']}])
+    m = moment(contract, np.random.default_rng(0))
+    m.velocity_command[:] = values
+    expected = np.array(values)
+    for step in order:
+        expected = {
+            'clip': lambda x: np.clip(x, -1, 1),
+            'scale': lambda x: x * np.array(scale),
+            'offset': lambda x: x + np.array(offset),
+        }[step](expected)
+    built = build(contract, m)
+    np.testing.assert_allclose(built[:3], expected, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(built[3:], np.clip(0.5 * np.array(values), -2, 2), rtol=1e-6, atol=1e-6)
+
+
+def test_joint_terms_may_be_of_some_joints_in_another_order():
+    some = [JOINTS[3], JOINTS[0]]
+    contract = with_terms(
+        [
+            {'term': 'joint_pos_rel', 'joints': some, 'scale': [2.0, 3.0]},
+            {'term': 'joint_vel', 'joints': some[:1]},
+            {'term': 'joint_pos'},
+        ]
+    )
+    m = moment(contract, np.random.default_rng(0))
+    relative = (m.state.joint_pos - contract.default_position)[[3, 0]]
+    expected = [*relative * [2.0, 3.0], m.state.joint_vel[3], *m.state.joint_pos]
+    np.testing.assert_array_equal(build(contract, m), np.float32(expected))
+    slots = ObservationBuilder(contract).slots['obs']
+    assert [slot.joints for slot in slots] == [tuple(some), tuple(some[:1]), tuple(JOINTS)]
+
+
+@pytest.mark.parametrize(
+    ('use', 'fault'),
+    [
+        ({'term': 'joint_pos', 'joints': ['tail']}, "joints: tail not among the contract's joints a_hip_joint"),
+        ({'term': 'joint_pos', 'joints': [JOINTS[0]] * 2}, 'joints: a_hip_joint occurs more than once'),
+        ({'term': 'joint_pos', 'joints': []}, 'joints: is empty; leave it out for all joints'),
+        ({'term': 'base_ang_vel', 'joints': JOINTS[:1]}, 'joints: base_ang_vel is not a term of joints'),
+        ({'term': 'last_action', 'value': 'raw', 'joints': JOINTS[:1]}, 'joints: last_action is not a term of joints'),
+        ({'term': 'joint_pos', 'joints': JOINTS[:2], 'scale': [1.0] * 4}, 'scale: joint_pos has 2 numbers, the scale has 4'),
+        ({'term': 'joint_pos', 'offset': [1.0, 2.0]}, 'offset: joint_pos has 4 numbers, the offset has 2'),
+    ],
+)
+def test_joints_and_lists_that_do_not_fit_are_refused(use, fault):
+    with pytest.raises(DocumentError) as caught:
+        with_terms([use])
+    (text,) = caught.value.faults
+    assert text.startswith(f'inputs.obs.terms.0.{fault}')
+
+
+def test_blocks_lie_side_by_side_each_with_its_own_history():
+    data = contract_data()
+    now = {'stack': {'lags': [0], 'layout': 'term_major', 'fill': 'first'}, 'terms': [{'term': 'velocity_command'}]}
+    then = {'stack': {'lags': [2, 1], 'layout': 'frame_major', 'fill': 'zeros'}, 'terms': [{'term': 'joint_pos'}]}
+    data['inputs'] = {'obs': {'blocks': [now, then]}}
+    contract = make_contract(data)
+    builder, rng = ObservationBuilder(contract), np.random.default_rng(0)
+    moments = [moment(contract, rng) for _ in range(4)]
+    for tick, m in enumerate(moments):
+        past = [moments[tick - lag].state.joint_pos if tick >= lag else np.zeros(4) for lag in (2, 1)]
+        np.testing.assert_array_equal(builder.build(m)['obs'], np.float32(np.concatenate([m.velocity_command, *past])))
+    assert builder.width('obs') == 3 + 2 * 4
+    assert builder.depth == 2
+    assert [(slot.block, slot.start, slot.stop, slot.lags) for slot in builder.slots['obs']] == [
+        (0, 0, 3, (0,)),
+        (1, 3, 7, (2, 1)),
+    ]
+
+
+def test_fault_in_a_block_is_told_with_its_path():
+    data = contract_data()
+    block = data['inputs']['obs']
+    data['inputs'] = {'obs': {'blocks': [block, block | {'terms': [{'term': 'gravity'}]}]}}
+    with pytest.raises(DocumentError, match=r'inputs\.obs\.blocks\.1\.terms\.0\.term: observation term "gravity"'):
+        make_contract(data)
+
+
+def test_terms_have_lags_of_their_own():
+    contract = with_terms([{'term': 'velocity_command', 'lags': [3, 1, 0]}, {'term': 'joint_pos'}])
+    builder, rng = ObservationBuilder(contract), np.random.default_rng(0)
+    moments = [moment(contract, rng) for _ in range(5)]
+    for tick, m in enumerate(moments):
+        past = [moments[max(tick - lag, 0)].velocity_command for lag in (3, 1, 0)]
+        np.testing.assert_array_equal(builder.build(m)['obs'], np.float32([*np.concatenate(past), *m.state.joint_pos]))
+
+
+def test_terms_that_are_not_finite_are_named_in_any_block():
+    data = contract_data()
+    block = data['inputs']['obs']
+    data['inputs'] = {'obs': {'blocks': [block | {'terms': [{'term': 'joint_pos'}]}, block]}}
+    contract = make_contract(data)
+    builder, m = ObservationBuilder(contract), moment(contract, np.random.default_rng(0))
+    m.velocity_command[1] = np.nan
+    builder.build(m)
+    assert builder.not_finite('obs') == ['velocity_command']
+
+
+# --- signals -------------------------------------------------------------------------------------------------------
+
+
+def test_missing_signals_are_told_with_term_and_topic():
+    contract = with_terms(
+        [{'term': 'base_lin_vel'}, {'term': 'base_height'}, {'term': 'projected_gravity'}, {'term': 'joint_pos'}]
+    )
+    assert missing_signals(contract, ['imu', 'odom']) == []
+    (sentence,) = missing_signals(contract, ['imu'])
+    assert sentence == (
+        'testbot_velocity needs odometry of the base for base_lin_vel, base_height, but nobody gives it: publish it on the '
+        'topic odom, or take a policy without these terms'
+    )
+    assert [sentence.split(' for ')[0] for sentence in missing_signals(contract, [])] == [
+        'testbot_velocity needs an IMU',
+        'testbot_velocity needs odometry of the base',
+    ]

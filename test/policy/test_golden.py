@@ -153,3 +153,21 @@ def test_runner_refuses_a_policy_whose_golden_vectors_differ(tmp_path):
     np.savez(tmp_path / 'golden.npz', **vectors(make_onnx(tmp_path / 'other.onnx', seed=3)))
     with pytest.raises(NetworkError, match='golden'):
         PolicyRunner(load_contract(path))
+
+
+def test_vectors_may_go_by_the_tensor_that_several_actions_read(tmp_path):
+    linear = make_onnx(tmp_path / 'policy.onnx', outputs={'mu': 4})
+    data = contract_data(golden='golden.npz')
+    action = data['outputs'].pop('actions') | {'tensor': 'mu'}
+    data['outputs'] = {
+        'left': action | {'joints': ['a_knee_joint', 'a_hip_joint'], 'columns': [1, 0]},
+        'right': action | {'joints': ['b_hip_joint', 'b_knee_joint'], 'columns': [2, 3]},
+    }
+    arrays = vectors(linear)
+    arrays['out__mu'] = arrays.pop('out__actions')
+    assert check(tmp_path, make_contract(data, linear.path), arrays) < 1e-5
+    arrays['out__mu'][0, 3] += 1
+    with pytest.raises(NetworkError, match='golden'):
+        check(tmp_path, make_contract(data, linear.path), arrays)
+    with pytest.raises(ModelFileError, match='cannot read the golden vectors'):
+        check(tmp_path, make_contract(data, linear.path), arrays | {'out__mu': arrays['out__mu'][:, :3]})
