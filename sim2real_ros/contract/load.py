@@ -6,14 +6,15 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from sim2real_ros.contract.attachments import EMBEDDED, GOLDEN_KEY, METADATA_KEY
 from sim2real_ros.contract.contract import Contract, resolve
 from sim2real_ros.contract.schema import ContractFile
 from sim2real_ros.document import parse_yaml, read_yaml, validate
 from sim2real_ros.errors import ModelFileError, NotFoundError
 from sim2real_ros.paths import find_policy
 
-METADATA_KEY, GOLDEN_KEY = 'sim2real.contract', 'sim2real.golden'
-EMBEDDED = 'embedded'  # as `golden`: the vectors are in the network's metadata
+__all__ = ['EMBEDDED', 'GOLDEN_KEY', 'METADATA_KEY', 'load_contract', 'read_model']
+
 GIT_LFS = b'version https://git-lfs'
 
 

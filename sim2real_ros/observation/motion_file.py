@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 import zlib
 from pathlib import Path
 
 import numpy as np
 
+from sim2real_ros.contract.attachments import MOTION_KEY, attached_bytes
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.contract.schema import Motion, tensor_and_row
 from sim2real_ros.errors import ModelFileError
@@ -25,10 +27,8 @@ class MotionFile:
     """
 
     def __init__(self, contract: Contract, motion: Motion) -> None:
-        assert contract.folder is not None
-        assert motion.file is not None
         assert motion.rate_hz is not None
-        self._rows = _read(contract.folder / motion.file, motion, len(contract.joints))
+        self._rows = _read(contract, motion)
         self._count = len(next(iter(self._rows.values())))
         self._rate, self._end, self._default = motion.rate_hz, motion.end, contract.default_position
 
@@ -59,14 +59,17 @@ class MotionFile:
             told['joint_vel'] = np.where(over > 0, slope * way, told['joint_vel'])
 
 
-def _read(path: Path, motion: Motion, joints: int) -> dict[str, np.ndarray]:
+def _read(contract: Contract, motion: Motion) -> dict[str, np.ndarray]:
     """Return the arrays of a motion, (rows, width) by quantity.
 
     Raises:
         ModelFileError: the file is missing, damaged, or lacks what the contract says.
     """
+    assert contract.folder is not None
+    assert motion.file is not None
+    path, joints = contract.folder / motion.file, len(contract.joints)
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with np.load(io.BytesIO(attached_bytes(contract, motion.file, MOTION_KEY)), allow_pickle=False) as archive:
             data = {name: archive[name] for name in archive.files}
     except (OSError, EOFError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
         raise ModelFileError(f'cannot read the motion {path}: {error}; motion.file names an npz') from None

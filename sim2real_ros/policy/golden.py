@@ -7,7 +7,6 @@ wrong file, a broken runtime or a processor that rounds badly shows here, before
 
 from __future__ import annotations
 
-import base64
 import io
 import zipfile
 import zlib
@@ -15,10 +14,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from sim2real_ros.contract.attachments import GOLDEN_KEY, attached_bytes
 from sim2real_ros.contract.contract import Contract
-from sim2real_ros.contract.load import EMBEDDED, GOLDEN_KEY
 from sim2real_ros.errors import ModelFileError, NetworkError
-from sim2real_ros.policy.network import Network, read_metadata
+from sim2real_ros.policy.network import Network
 
 TOLERANCE = 1e-3  # on an action of order 1; float32 kernels of two machines differ by less than 1e-5
 
@@ -37,7 +36,8 @@ def check_golden(contract: Contract, widths: Mapping[str, int]) -> float | None:
         return None
     path = contract.folder / contract.file.golden
     try:
-        with np.load(io.BytesIO(golden_bytes(contract)), allow_pickle=False) as archive:
+        content = io.BytesIO(attached_bytes(contract, contract.file.golden, GOLDEN_KEY))
+        with np.load(content, allow_pickle=False) as archive:
             data = dict(archive)
         inputs = {name: _rows(data, f'in__{name}', width) for name, width in widths.items()}
         expected = {name: _expected(data, name, contract) for name in contract.file.outputs}
@@ -56,23 +56,6 @@ def check_golden(contract: Contract, widths: Mapping[str, int]) -> float | None:
             'this is not the network that was validated'
         )
     return worst
-
-
-def golden_bytes(contract: Contract) -> bytes:
-    """Return the golden file, from beside the network or from its metadata.
-
-    Raises:
-        OSError, ValueError: it is not there or not base64.
-    """
-    assert contract.folder is not None
-    assert contract.file.golden is not None
-    if contract.file.golden != EMBEDDED:
-        return (contract.folder / contract.file.golden).read_bytes()
-    assert contract.model_path is not None
-    text = read_metadata(contract.model_path).get(GOLDEN_KEY)
-    if text is None:
-        raise ValueError(f'the network has no metadata {GOLDEN_KEY}')
-    return base64.b64decode(text, validate=True)
 
 
 def _expected(data: Mapping[str, np.ndarray], name: str, contract: Contract) -> np.ndarray:

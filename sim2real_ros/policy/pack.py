@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-import base64
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import yaml
 
 from sim2real_ros.contract import load_contract
+from sim2real_ros.contract.attachments import EMBEDDED, GOLDEN_KEY, METADATA_KEY, MOTION_KEY, attached_text
 from sim2real_ros.contract.contract import Contract
-from sim2real_ros.contract.load import EMBEDDED, GOLDEN_KEY, METADATA_KEY
 from sim2real_ros.errors import DependencyError, ModelFileError
 from sim2real_ros.policy.runner import PolicyRunner
 
@@ -35,12 +35,9 @@ def pack(policy: str, out: Path) -> Contract:
         model = onnx.load(str(contract.model_path))  # external data come along
     except Exception as error:  # onnx and protobuf raise classes of their own
         raise ModelFileError(f'cannot read the network {contract.model_path}: {error}') from None
-    document = contract.file.model_dump(mode='json', by_alias=True, exclude_none=True)
-    document |= {'model': {'file': out.name}, 'novelty': None, 'golden': None}
-    entries = {}
-    if contract.file.golden is not None:
-        document['golden'] = EMBEDDED
-        entries[GOLDEN_KEY] = golden_text(contract)
+    document = contract.file.model_dump(mode='json', by_alias=True)
+    document |= {'model': {'file': out.name}, 'novelty': None}
+    entries = _attach(contract, document)
     entries[METADATA_KEY] = yaml.safe_dump(document, sort_keys=False)
     del model.metadata_props[:]
     for key, value in entries.items():
@@ -55,11 +52,23 @@ def pack(policy: str, out: Path) -> Contract:
     return packed
 
 
-def golden_text(contract: Contract) -> str:
-    """Return the golden vectors as text for the metadata."""
-    from sim2real_ros.policy.golden import golden_bytes  # noqa: PLC0415
+def _attach(contract: Contract, document: dict[str, Any]) -> dict[str, str]:
+    """Return the files that a contract names as metadata, and name them so in the document.
 
-    return base64.b64encode(golden_bytes(contract)).decode('ascii')
+    Raises:
+        ModelFileError: one of them is not there.
+    """
+    entries, motion = {}, contract.file.motion
+    try:
+        if contract.file.golden is not None:
+            document['golden'] = EMBEDDED
+            entries[GOLDEN_KEY] = attached_text(contract, contract.file.golden, GOLDEN_KEY)
+        if motion is not None and motion.file is not None:
+            document['motion']['file'] = EMBEDDED
+            entries[MOTION_KEY] = attached_text(contract, motion.file, MOTION_KEY)
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f'cannot read what {contract.source} names: {error}') from None
+    return entries
 
 
 def _import_onnx() -> ModuleType:

@@ -8,6 +8,9 @@ import pytest
 
 onnx = pytest.importorskip('onnx')
 
+from makers import make_onnx, random_state, write_policy, write_yaml  # noqa: E402
+from whole import WIDTH, data_of_everything, write_motion  # noqa: E402
+
 from sim2real_ros.contract import load_contract  # noqa: E402
 from sim2real_ros.contract.load import GOLDEN_KEY  # noqa: E402
 from sim2real_ros.errors import ModelFileError  # noqa: E402
@@ -58,3 +61,24 @@ def test_paths_and_notes_of_the_exporter_are_dropped(tmp_path: Path):
     data = out.read_bytes()
     assert b'somebody' not in data
     assert str(tmp_path).encode() not in data
+
+
+def test_a_reference_motion_travels_along(tmp_path: Path):
+    folder = tmp_path / 'policy'
+    folder.mkdir()
+    write_motion(folder)
+    made = make_onnx(folder / 'policy.onnx', {'obs': WIDTH}, {'mu': 4})
+    write_yaml(folder / 'policy.yaml', data_of_everything())
+    out = tmp_path / 'alone' / 'one.onnx'
+    out.parent.mkdir()
+    pack(str(folder), out)
+    made.path.unlink()
+    (folder / 'motion.npz').rename(folder / 'moved.npz')
+    state = random_state(np.random.default_rng(0))
+    assert np.isfinite(PolicyRunner(load_contract(out)).step(state, np.zeros(3)).position).all()
+
+
+def test_a_field_that_says_none_stays_one(tmp_path: Path):
+    """`clip: null` must be stated, so it must not be lost on the way."""
+    write_policy(tmp_path / 'policy')
+    assert pack(str(tmp_path / 'policy'), tmp_path / 'one.onnx').file.outputs['actions'].clip is None
