@@ -25,6 +25,7 @@ from sim2real_ros.safety.dynamics import Dynamics
 # gamma times dt and gamma times the delay, at most: with more, the loop oscillates
 COUPLED_GAIN = (1.0, 0.35)
 PER_JOINT_GAIN = (0.2, 0.35)
+SPEED_LEFT = 0.9  # of the velocity limit, where delay takes from it
 NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
 
 
@@ -61,7 +62,9 @@ class AccelerationBounds:
         self._at_upper = full(2 * brake * (robot.limits.upper - margin) + floor)
         self._at_lower = full(-2 * brake * (robot.limits.lower + margin) + floor)
         self._floor, self._back, self._zero = (np.stack((full(part),) * 2) for part in (floor, back, zero))
-        self._fastest = np.stack((full(robot.limits.velocity + zero),) * 2)
+        # the same for the speed, which may rise for the time of the delay as well
+        fastest = np.maximum(robot.limits.velocity - brake * delay, SPEED_LEFT * robot.limits.velocity)
+        self._fastest = np.stack((full(fastest + zero),) * 2)
         self._ahead, self._e, self._room = np.empty(shape[1:]), np.empty(shape), np.empty(shape)
 
     def __call__(self, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
