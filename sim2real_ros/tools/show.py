@@ -13,7 +13,7 @@ from rich.table import Table
 
 from sim2real_ros.action.decode import ActionDecoder
 from sim2real_ros.contract import Contract, load_contract
-from sim2real_ros.contract.schema import Assumption, Phase, VelocityCommand
+from sim2real_ros.contract.schema import Assumption
 from sim2real_ros.errors import NotFoundError
 from sim2real_ros.observation import ObservationBuilder
 from sim2real_ros.observation.slots import Slot
@@ -21,6 +21,7 @@ from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.policy.statistics import load_statistics
 from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.safety.adoption import adopt
+from sim2real_ros.tools import describe
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,13 +53,10 @@ def report(console: Console, contract: Contract, robot: Robot | None) -> None:
     for name, blocks in contract.observations.items():
         for b in range(len(blocks)):
             console.print(_terms(name, b, contract, runner.builder))
-    if contract.states:
-        states = ', '.join(f'{name} <- {part.state} (initial {part.initial})' for name, part in contract.states.items())
-        console.print(f'recurrent state: {states}')
+    for line in describe.other_inputs(contract):
+        console.print(line)
     for name, action in contract.file.outputs.items():
-        clip = 'no clip' if action.clip is None else f'clip {action.clip}'
-        offset = 'its own offsets' if isinstance(action.offset, dict) else action.offset
-        console.print(f'output {name}: {action.type}, target = {offset} + scale * action, {clip}')
+        console.print(describe.action(name, action, contract))
     console.print(_joints(contract, robot))
     if contract.file.assumptions:
         _print_assumptions(console, contract.file.assumptions)
@@ -77,8 +75,10 @@ def _head(contract: Contract, runner: PolicyRunner) -> Table:
         'robot': file.robot,
         'rate': f'{file.rate_hz:g} Hz, network {runner.network.warm_up_ms:.2f} ms on this machine',
         'needs': ', '.join(['joint_states', *runner.builder.needs]),
-        'velocity command': 'none' if file.commands.velocity is None else _velocity(file.commands.velocity),
-        'phase': 'none' if file.phase is None else _phase(file.phase),
+        'velocity command': 'none' if file.commands.velocity is None else describe.velocity(file.commands.velocity),
+        'phase': 'none' if file.phase is None else describe.phase(file.phase),
+        **({} if file.commands.pose is None else {'goal pose': describe.goal(file.commands.pose)}),
+        **({} if file.motion is None else {'motion': describe.motion(file.motion)}),
         'trained latency': 'not stated' if file.latency is None else f'{file.latency.trained_ms} ms',
         'golden vectors': 'none' if file.golden is None else f'{file.golden}, reproduced',
         'novelty': _novelty(contract),
@@ -97,22 +97,12 @@ def _novelty(contract: Contract) -> str:
     return f'{contract.file.novelty}, {made["fit"]} + {made["calibration"]} simulated episodes, {made["date"]}'
 
 
-def _table(title: str, columns: tuple[str, ...]) -> Table:
-    """Return an empty table that fits into 80 characters."""
+def _table(title: str, columns: tuple[str, ...], wrapped: tuple[str, ...] = ()) -> Table:
+    """Return an empty table that fits into 80 characters; long cells of the columns `wrapped` take several lines."""
     table = Table(title=title, title_justify='left', box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for column in columns:
-        table.add_column(column, no_wrap=True)
+        table.add_column(column, no_wrap=column not in wrapped)
     return table
-
-
-def _velocity(velocity: VelocityCommand) -> str:
-    ranges = f'x {velocity.x} m/s, y {velocity.y} m/s, yaw {velocity.yaw} rad/s'
-    return f'{ranges}, zero below {velocity.deadband:g}, zero after {velocity.timeout_s:g} s of silence'
-
-
-def _phase(phase: Phase) -> str:
-    rest = ', rests at zero command' if phase.stop_at_zero_command else ''
-    return f'{phase.period_s:g} s, {phase.encoding} of offsets {phase.offsets}{rest}'
 
 
 def _terms(name: str, b: int, contract: Contract, builder: ObservationBuilder) -> Table:
@@ -121,13 +111,15 @@ def _terms(name: str, b: int, contract: Contract, builder: ObservationBuilder) -
     history = '' if stack.lags == [0] else f', stacked {stack.layout} with lags {stack.lags}, filled with {stack.fill}'
     part = '' if len(blocks) == 1 else f', block {b + 1} of {len(blocks)}'
     title = f'input {name}: {builder.width(name)} numbers{part}{history}'
-    table = _table(title, ('index', 'term', 'unit', 'frame or order', 'scale', 'clip'))
+    table = _table(title, ('index', 'term', 'unit', 'frame or order', 'scale', 'clip'), ('term', 'frame or order', 'clip'))
     for slot in (slot for slot in builder.slots[name] if slot.block == b):
         lags = '' if list(slot.lags) == stack.lags else f' lags {list(slot.lags)}'
-        clip = '' if slot.clip is None else f'[{slot.clip[0]:g}, {slot.clip[1]:g}], {" then ".join(_steps(slot))}'
+        some = f' of {len(slot.joints)} joints' if 0 < len(slot.joints) < len(contract.joints) else ''
         offset = f' + {_numbers(slot.offset)}' if slot.offset.any() else ''
-        row = (f'{slot.start}:{slot.stop}', slot.name + lags, slot.term.unit, slot.term.frame)
-        table.add_row(*row, _numbers(slot.scale) + offset, clip)
+        clip = [] if slot.clip is None else [f'[{slot.clip[0]:g}, {slot.clip[1]:g}]']
+        order = [' then '.join(steps)] if len(steps := _steps(slot)) > 1 else []
+        row = (f'{slot.start}:{slot.stop}', slot.name + some + lags, slot.term.unit, slot.term.frame)
+        table.add_row(*row, _numbers(slot.scale) + offset, ', '.join([*clip, *order]))
     return table
 
 
