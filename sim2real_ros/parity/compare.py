@@ -22,7 +22,7 @@ from sim2real_ros.errors import Sim2RealError
 from sim2real_ros.observation.builder import stack_index
 from sim2real_ros.observation.slots import resolve_slots
 from sim2real_ros.parity.explain import Cause, explain, same
-from sim2real_ros.parity.mend import Change, of_term, of_whole_input, value_at, with_a_name, with_value
+from sim2real_ros.parity.mend import Change, document_of, of_term, of_whole_input, value_at, with_a_name, with_value
 from sim2real_ros.parity.replay import Replay, outputs_of_network, replay
 from sim2real_ros.parity.trace import Trace
 from sim2real_ros.rotations import world_to_base
@@ -61,7 +61,7 @@ def compare(contract: Contract, trace: Trace) -> Report:
         Sim2RealError: the policy cannot be loaded, or the trace lacks what the contract needs.
     """
     report, folder = Report(), contract.folder
-    document = contract.file.model_dump(mode='json', by_alias=True, exclude_none=True)
+    document = document_of(contract)
     current = contract
     for _ in range(ROUNDS):
         made = replay(current, trace)

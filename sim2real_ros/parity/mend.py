@@ -26,6 +26,14 @@ class Change:
     said: list[str]
 
 
+def document_of(contract: Contract) -> dict[str, Any]:
+    """Return a contract as YAML would say it: without what is null, but for what must be stated."""
+    document = contract.file.model_dump(mode='json', by_alias=True, exclude_none=True)
+    for action in document['outputs'].values():
+        action.setdefault('clip', None)
+    return document
+
+
 def of_whole_input(part: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield changes of a whole input: history and the order of clip and scale."""
     stack = part['stack']
