@@ -24,6 +24,7 @@ from sim2real_ros.safety.dynamics import Dynamics
 
 # gamma times dt and gamma times the delay, at most: with more, the loop oscillates
 COUPLED_GAIN = (0.7, 0.35)  # 1.0 would use all that a perfect model gives; a lighter robot and noisy speeds then pass the limit
+COUPLED_SHARE = 1.5  # of the delay that counts as period
 PER_JOINT_GAIN = (0.2, 0.35)
 SPEED_LEFT = 0.9  # of the velocity limit, where delay takes from it
 NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
@@ -133,7 +134,7 @@ class CoupledBarrier:
     """
 
     def __init__(self, robot: Robot, certificate: Certificate, dynamics: Dynamics) -> None:
-        gamma = _gamma(robot, *(np.full(len(robot.joints), most) for most in COUPLED_GAIN))
+        gamma = _gamma(robot, *(np.full(len(robot.joints), most) for most in COUPLED_GAIN), share=COUPLED_SHARE)
         self._bounds = AccelerationBounds(robot, certificate.brake, gamma)
         self._dynamics, self._effort, self._reach = dynamics, robot.limits.effort, certificate.brake
 
@@ -184,8 +185,15 @@ class CoupledBarrier:
         return bias + float(np.clip(share.min(), 0.0, 1.0)) * inertial
 
 
-def _gamma(robot: Robot, per_period: np.ndarray, per_delay: np.ndarray) -> np.ndarray:
-    """Return gamma (n,) 1/s from its largest products with the control period (and the delay on top) and with the delay."""
-    delay = robot.safety.command_delay_s
-    gamma = per_period / (1.0 / robot.sensors.rate_hz + 1.5 * delay)
-    return np.minimum(gamma, per_delay / delay) if delay > 0 else gamma
+def _gamma(robot: Robot, per_period: np.ndarray, per_delay: np.ndarray, share: float = 0.0) -> np.ndarray:
+    """Return gamma (n,) 1/s from its largest products with the control period and with the delay, (n,) each.
+
+    Args:
+        robot: gives both times.
+        per_period: product with the period, to which `share` of the delay is added.
+        per_delay: product with the delay.
+        share: of the delay.
+    """
+    late = robot.safety.command_delay_s
+    gamma = per_period / (1.0 / robot.sensors.rate_hz + share * late)
+    return np.minimum(gamma, per_delay / late) if late > 0 else gamma

@@ -83,8 +83,8 @@ MUTATIONS = {
     ),
     'no delay': Mutation(
         'barrier',
-        'return np.minimum(gamma, per_delay / delay) if delay > 0 else gamma',
-        'return gamma',
+        'late = robot.safety.command_delay_s',
+        'late = 0.0',
         coupled_with_delay,
     ),
     'clip per joint': Mutation(
