@@ -30,6 +30,8 @@ class SensorsSection(Section):
     rate_hz: Annotated[float, Field(ge=50, le=2000)] = 500.0  # nominal rate of the joint states
     joint_timeout_s: Positive
     imu_timeout_s: Positive
+    odom: bool = True  # whether something publishes odom
+    contacts: bool = False  # whether something publishes foot_contacts
 
 
 class TiltSection(Section):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from builtin_interfaces.msg import Time
-from geometry_msgs.msg import Twist
+from geometry_msgs.msg import PoseStamped, Twist
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu, JointState
@@ -176,6 +176,12 @@ def command_origin(message: Float64MultiArray) -> Origin:
     if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and len(parts[1]) <= MAX_STAMP_DIGITS):
         return Origin()
     return Origin(parts[0], int(parts[1]), parts[2])
+
+
+def goal_from(message: PoseStamped) -> np.ndarray:
+    """Return position in m and quaternion x, y, z, w (7,) of a goal; its frame is the contract's business."""
+    p, q = message.pose.position, message.pose.orientation
+    return np.array((p.x, p.y, p.z, q.x, q.y, q.z, q.w))
 
 
 def velocity_from(message: Any) -> np.ndarray:

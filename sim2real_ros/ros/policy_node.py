@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Twist, TwistStamped
+from geometry_msgs.msg import PoseStamped, Twist, TwistStamped
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -24,12 +24,13 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import Trigger
 
-from sim2real_ros.errors import NotFoundError, Sim2RealError
+from sim2real_ros.errors import NotFoundError, SignalError, Sim2RealError
+from sim2real_ros.observation.needs import missing_signals
 from sim2real_ros.paths import find_policy, find_robot
 from sim2real_ros.policy.pilot import Pilot
-from sim2real_ros.robot import load_robot
+from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import policy_trace_message, targets_message, time_message, velocity_from
+from sim2real_ros.ros.conversions import goal_from, policy_trace_message, targets_message, time_message, velocity_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.exchange import Exchange
 from sim2real_ros.ros.loop import ControlLoop
@@ -65,6 +66,8 @@ class PolicyNode(LifecycleNode):
         self._followed = self._renaming = False
         self._stamp = 0.0
         self._command, self._command_stamp = np.zeros(3), -np.inf
+        self._goal: np.ndarray | None = None
+        self._takes_goals = False
         self._ticks, self._tick_ms, self._slow = 0, 0.0, 0
         self._tick_walls, self._shortest = deque([0.0], maxlen=6), 0.0  # s on the steady clock
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -106,6 +109,7 @@ class PolicyNode(LifecycleNode):
             robot_name = self.get_parameter('robot').value
             robot = load_robot(robot_name)
             pilot = Pilot.of(robot, self._place(self.get_parameter('policy').value))
+            _refuse_missing(robot, pilot)
             self._shadow.choose(robot, self._place(self.get_parameter('shadow_policy').value))
         except Exception as error:  # rclpy would swallow it and say nothing
             self._reason = str(error) if isinstance(error, Sim2RealError) else f'unexpected {error!r}'
@@ -118,9 +122,12 @@ class PolicyNode(LifecycleNode):
         self._loop.add(String, 'safety/mode', self._on_mode, qos.LATCHED)
         self._loop.add(String, 'safety/candidate', exchange.on_answer, qos.COMMAND)
         self._loop.add(self._twist, 'cmd_vel', self._on_command, qos.COMMAND, wakes=lambda: False)
+        if 'goal_pose' in pilot.needs:
+            self._subscribe_goal()
         self._sensors = Sensors(
             self._loop, robot, robot.joints, f'robot {robot.name}', self._on_joint_state,
-            imu=robot.floating or 'imu' in pilot.needs, odom='odom' in pilot.needs, lockstep=self._lockstep,
+            imu=robot.floating or 'imu' in pilot.needs, odom='odom' in pilot.needs, contacts='contacts' in pilot.needs,
+            lockstep=self._lockstep,
         )  # fmt: skip
         self._contract_out.publish(String(data=pilot.contract.to_json()))
         self._reason = 'inactive'
@@ -163,6 +170,7 @@ class PolicyNode(LifecycleNode):
         if self._loop is not None:
             self._loop.destroy()
         self._pilot = self._loop = self._exchange = None
+        self._takes_goals = False
         self._reason = 'not configured'
 
     def _stop(self) -> None:
@@ -209,8 +217,10 @@ class PolicyNode(LifecycleNode):
         if self._exchange is None or self._pilot is None:
             return  # read at configure
         pilot = self._exchange.load(policy)
-        if 'odom' in pilot.needs:
-            self._sensors.need_odom()
+        _refuse_missing(self._robot, pilot)
+        self._sensors.need(pilot.needs)
+        if 'goal_pose' in pilot.needs:
+            self._subscribe_goal()
         self._exchange.bring_in(pilot)
         self.get_logger().info(f'policy {pilot.name} has taken over')
 
@@ -253,6 +263,18 @@ class PolicyNode(LifecycleNode):
             return
         self._command, self._command_stamp = command, self._stamp
 
+    def _subscribe_goal(self) -> None:
+        if not self._takes_goals and self._loop is not None:
+            self._loop.add(PoseStamped, 'goal_pose', self._on_goal, qos.COMMAND, wakes=lambda: False)
+            self._takes_goals = True
+
+    def _on_goal(self, message: PoseStamped) -> None:
+        goal = goal_from(message)
+        if not np.isfinite(goal).all():
+            self.get_logger().error('goal_pose is not finite; ignored', throttle_duration_sec=1.0)
+            return
+        self._goal = goal
+
     def _on_joint_state(self, sample: Sample) -> None:
         pilot, exchange, shadow = self._pilot, self._exchange, self._shadow.pilot
         assert pilot is not None
@@ -289,7 +311,7 @@ class PolicyNode(LifecycleNode):
         if not self._followed:
             pilot.reset()
         try:
-            targets = pilot.step(state, self._wanted(pilot))
+            targets = pilot.step(state, self._wanted(pilot), self._goal)
         except Sim2RealError as error:
             self._complain(f'{error}. No targets this tick; the safety node will stop the robot.')
             return
@@ -309,7 +331,7 @@ class PolicyNode(LifecycleNode):
     def _step_beside(self, pilot: Pilot, state: RobotState) -> JointTargets | None:
         """Run a policy that nobody follows; what goes wrong in it is its own business."""
         try:
-            return pilot.step(state, self._wanted(pilot))
+            return pilot.step(state, self._wanted(pilot), self._goal)
         except Sim2RealError as error:
             self.get_logger().warning(f'beside: {error}', throttle_duration_sec=1.0)
             return None
@@ -329,6 +351,16 @@ class PolicyNode(LifecycleNode):
     def _complain(self, reason: str) -> None:
         self._reason = reason
         self.get_logger().error(reason, throttle_duration_sec=1.0)
+
+
+def _refuse_missing(robot: Robot, pilot: Pilot) -> None:
+    """Raise SignalError when the policy needs a signal that this robot does not give."""
+    given = {'goal_pose'} | {name for name, there in (
+        ('imu', robot.floating), ('odom', robot.sensors.odom), ('contacts', robot.sensors.contacts),
+    ) if there}  # fmt: skip
+    missing = missing_signals(pilot.contract, given)
+    if missing:
+        raise SignalError('; '.join(missing))
 
 
 def main() -> int:

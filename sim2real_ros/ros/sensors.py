@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 from nav_msgs.msg import Odometry
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray
 
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros import qos
@@ -19,7 +20,8 @@ from sim2real_ros.signals import LEVEL_XYZW, RobotState
 
 ODOM_TIMEOUT_S = 0.1  # estimators run at 50 Hz and more
 QUATERNION_TOLERANCE = 0.01  # of its norm
-ORIENTATION, NO_ORIENTATION, ANGULAR_VELOCITY = slice(0, 4), 4, slice(13, 16)  # in what `ImuReader` reads
+# in what `ImuReader` reads
+ORIENTATION, NO_ORIENTATION, ANGULAR_VELOCITY, ACCELERATION = slice(0, 4), 4, slice(13, 16), slice(25, 28)
 
 
 class Sensors:
@@ -43,6 +45,7 @@ class Sensors:
         *,
         imu: bool = True,
         odom: bool = False,
+        contacts: bool = False,
         lockstep: bool = False,
         awaits: Callable[[float], bool] = lambda _: False,
     ) -> None:
@@ -56,6 +59,7 @@ class Sensors:
             on_joint_state: called for each joint state, in the loop's thread; calls `state` when it wants the numbers.
             imu: whether an IMU is needed.
             odom: whether odometry is needed.
+            contacts: whether foot contacts are needed.
             lockstep: whether to wait for samples of the same stamp.
             awaits: in lockstep, whether something else must come before the state of a stamp; call `release` when it has.
         """
@@ -67,19 +71,32 @@ class Sensors:
         self._pending: Sample | None = None
         self._imu: Sample | None = None
         self._odom: Sample | None = None
+        self._contacts: np.ndarray | None = None
+        self._needs_contacts = contacts
         self.problem = 'no joint_states yet'
         self._loop = loop
         if imu:
             loop.add(Imu, 'imu/data', self._on_imu, qos.SENSOR_IN, raw=True, wakes=self._waits)
         if odom:
             self._subscribe_odom()
+        if contacts:
+            self._subscribe_contacts()
         loop.add(JointState, 'joint_states', self._on_joints, qos.SENSOR_IN, raw=True)
 
-    def need_odom(self) -> None:
-        """Take odometry from now on as well, for a policy that comes later and needs it."""
-        if not self._needs_odom:
+    def need(self, signals: Collection[str]) -> None:
+        """Take more signals from now on (`odom`, `contacts`), for a policy that comes later and needs them."""
+        if 'odom' in signals and not self._needs_odom:
             self._subscribe_odom()
             self._needs_odom = True
+        if 'contacts' in signals and not self._needs_contacts:
+            self._subscribe_contacts()
+            self._needs_contacts = True
+
+    def _subscribe_contacts(self) -> None:
+        self._loop.add(Float64MultiArray, 'foot_contacts', self._on_contacts, qos.SENSOR_IN, wakes=lambda: False)
+
+    def _on_contacts(self, message: Float64MultiArray) -> None:
+        self._contacts = np.array(message.data)
 
     def _subscribe_odom(self) -> None:
         self._loop.add(Odometry, 'odom', self._on_odom, qos.SENSOR_IN, raw=True, wakes=self._waits)
@@ -130,15 +147,22 @@ class Sensors:
         self.problem = self._missing(imu, sample)
         if self.problem:
             return None
-        quat, ang_vel, imu_age = LEVEL_XYZW, None, 0.0
+        quat, ang_vel, lin_acc, imu_age = LEVEL_XYZW, None, None, 0.0
         if imu is not None and self._imu is not None:
-            quat, ang_vel = self._base_motion(imu)
+            quat, ang_vel, lin_acc = self._base_motion(imu)
             imu_age = 1e-9 * (sample.stamp_ns - self._imu.stamp_ns)
-        lin_vel = None
-        if self._odom is not None:
-            v = deserialize_message(self._odom.data, Odometry).twist.twist.linear  # REP-105: in the child frame, the base
-            lin_vel = np.array((v.x, v.y, v.z))
-        return RobotState(sample.stamp, joint_pos, joint_vel, quat, ang_vel, lin_vel, imu_age)
+        lin_vel, position = self._odometry() if self._odom is not None else (None, None)
+        return RobotState(
+            sample.stamp, joint_pos, joint_vel, quat, ang_vel, lin_vel, imu_age,
+            base_pos=position, base_lin_acc=lin_acc, foot_contacts=self._contacts,
+        )  # fmt: skip
+
+    def _odometry(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return velocity (3,) m/s in the base frame, which is the child frame of REP-105, and position (3,) m."""
+        assert self._odom is not None
+        message = deserialize_message(self._odom.data, Odometry)
+        v, p = message.twist.twist.linear, message.pose.pose.position
+        return np.array((v.x, v.y, v.z)), np.array((p.x, p.y, p.z))
 
     def velocities(self, sample: Sample) -> np.ndarray:
         """Return the joint velocities alone, (n,) rad/s; raises JointError as `state` does."""
@@ -153,14 +177,16 @@ class Sensors:
             return f'{self._consumer} needs odom, and none has arrived'
         if self._odom is not None and (age := 1e-9 * (sample.stamp_ns - self._odom.stamp_ns)) > ODOM_TIMEOUT_S:
             return f'odom is {age:.2f} s old, allowed {ODOM_TIMEOUT_S:g} s'
+        if self._needs_contacts and self._contacts is None:
+            return f'{self._consumer} needs foot_contacts, and none has arrived'
         return ''
 
-    def _base_motion(self, imu: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return orientation (4,) xyzw and rate (3,) of the base; NaN orientation when it is not a rotation."""
-        quat, ang_vel = imu[ORIENTATION], imu[ANGULAR_VELOCITY]
+    def _base_motion(self, imu: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return orientation (4,) xyzw, rate (3,) and acceleration (3,) of the base; NaN orientation when it is no rotation."""
+        quat, ang_vel, lin_acc = imu[ORIENTATION], imu[ANGULAR_VELOCITY], imu[ACCELERATION]
         if abs(float(quat @ quat) - 1.0) > 2 * QUATERNION_TOLERANCE:
-            return np.full(4, np.nan), ang_vel
+            return np.full(4, np.nan), ang_vel, lin_acc
         if not self._aligned:
-            ang_vel = world_to_base(self._mounting_inverse, ang_vel)
+            ang_vel, lin_acc = (world_to_base(self._mounting_inverse, vector) for vector in (ang_vel, lin_acc))
             quat = multiply_xyzw(quat, self._mounting_inverse)
-        return quat, ang_vel
+        return quat, ang_vel, lin_acc

@@ -134,7 +134,8 @@ class CoupledBarrier:
     """
 
     def __init__(self, robot: Robot, certificate: Certificate, dynamics: Dynamics) -> None:
-        gamma = _gamma(robot, *(np.full(len(robot.joints), most) for most in COUPLED_GAIN), share=COUPLED_SHARE)
+        per_period, per_delay = (np.full(len(robot.joints), most) for most in COUPLED_GAIN)
+        gamma = _gamma(robot, per_period, per_delay, share=COUPLED_SHARE)
         self._bounds = AccelerationBounds(robot, certificate.brake, gamma)
         self._dynamics, self._effort, self._reach = dynamics, robot.limits.effort, certificate.brake
 
