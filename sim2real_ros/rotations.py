@@ -3,7 +3,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+
+
+def _numbers(*vectors: np.ndarray) -> tuple[Any, ...]:
+    """Return the components of vectors (..., k), one after another.
+
+    Those of one robot come as plain numbers: the same arithmetic without numpy's price for single numbers.
+    """
+    if all(vector.ndim == 1 for vector in vectors):
+        return tuple(number for vector in vectors for number in vector.tolist())
+    return tuple(component for vector in vectors for component in np.moveaxis(vector, -1, 0))
+
+
+def _vector(*components: Any) -> np.ndarray:
+    """Return components as one array (..., k)."""
+    if isinstance(components[0], np.ndarray):
+        return np.stack(components, axis=-1)
+    return np.array(components)
 
 
 def gravity_in_base(quat_xyzw: np.ndarray) -> np.ndarray:
@@ -12,11 +31,8 @@ def gravity_in_base(quat_xyzw: np.ndarray) -> np.ndarray:
     Args:
         quat_xyzw: (..., 4) rotation from the base frame to the world.
     """
-    if quat_xyzw.ndim == 1:  # one robot: the same arithmetic without numpy's price for single numbers
-        x, y, z, w = quat_xyzw.tolist()
-        return np.array((2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1))
-    x, y, z, w = np.moveaxis(quat_xyzw, -1, 0)
-    return np.stack((2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1), axis=-1)
+    x, y, z, w = _numbers(quat_xyzw)
+    return _vector(2 * (w * y - x * z), -2 * (y * z + w * x), 2 * (x * x + y * y) - 1)
 
 
 def world_to_base(quat_xyzw: np.ndarray, vector_world: np.ndarray) -> np.ndarray:
@@ -26,9 +42,9 @@ def world_to_base(quat_xyzw: np.ndarray, vector_world: np.ndarray) -> np.ndarray
         quat_xyzw: (..., 4) rotation from the base frame to the world.
         vector_world: (..., 3).
     """
-    axis, w = quat_xyzw[..., :3], quat_xyzw[..., 3:]
-    cross = 2 * np.cross(axis, vector_world)
-    return vector_world - w * cross + np.cross(axis, cross)
+    x, y, z, w, a, b, c = _numbers(quat_xyzw, vector_world)
+    p, q, r = 2 * (y * c - z * b), 2 * (z * a - x * c), 2 * (x * b - y * a)
+    return _vector(a - w * p + (y * r - z * q), b - w * q + (z * p - x * r), c - w * r + (x * q - y * p))
 
 
 def xyzw_from_wxyz(quat_wxyz: np.ndarray) -> np.ndarray:
@@ -36,13 +52,26 @@ def xyzw_from_wxyz(quat_wxyz: np.ndarray) -> np.ndarray:
     return quat_wxyz[..., [1, 2, 3, 0]]
 
 
+def wxyz_from_xyzw(quat_xyzw: np.ndarray) -> np.ndarray:
+    """Reorder a quaternion (..., 4) from ROS order to MuJoCo's."""
+    return quat_xyzw[..., [3, 0, 1, 2]]
+
+
 def multiply_xyzw(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the product of two quaternions (..., 4): the rotation `right` first, then `left`."""
-    a, b = left[..., :3], right[..., :3]
-    p, q = left[..., 3:], right[..., 3:]
-    vector = p * b + q * a + np.cross(a, b)
-    scalar = p * q - np.einsum('...i,...i->...', a, b)[..., None]
-    return np.concatenate((vector, scalar), axis=-1)
+    x, y, z, w, a, b, c, d = _numbers(left, right)
+    return _vector(
+        w * a + d * x + (y * c - z * b),
+        w * b + d * y + (z * a - x * c),
+        w * c + d * z + (x * b - y * a),
+        w * d - (x * a + y * b + z * c),
+    )
+
+
+def inverse_xyzw(quat_xyzw: np.ndarray) -> np.ndarray:
+    """Return the inverse rotation, (..., 4)."""
+    x, y, z, w = _numbers(quat_xyzw)
+    return _vector(-x, -y, -z, w)
 
 
 def tilt(quat_xyzw: np.ndarray) -> np.ndarray:
@@ -70,27 +99,14 @@ def heading_xyzw(quat_xyzw: np.ndarray) -> np.ndarray:
     return np.stack((zero, zero, np.sin(half), np.cos(half)), axis=-1)
 
 
-def inverse_xyzw(quat_xyzw: np.ndarray) -> np.ndarray:
-    """Return the inverse rotation, (..., 4)."""
-    return quat_xyzw * np.array((-1.0, -1.0, -1.0, 1.0))
-
-
 def columns_of_matrix(quat_xyzw: np.ndarray) -> np.ndarray:
     """Return the first two columns of the rotation matrix row by row, (..., 6): r00, r01, r10, r11, r20, r21."""
-    x, y, z, w = np.moveaxis(quat_xyzw, -1, 0)
-    return np.stack(
-        (
-            1 - 2 * (y * y + z * z),
-            2 * (x * y - w * z),
-            2 * (x * y + w * z),
-            1 - 2 * (x * x + z * z),
-            2 * (x * z - w * y),
-            2 * (y * z + w * x),
-        ),
-        axis=-1,
+    x, y, z, w = _numbers(quat_xyzw)
+    return _vector(
+        1 - 2 * (y * y + z * z),
+        2 * (x * y - w * z),
+        2 * (x * y + w * z),
+        1 - 2 * (x * x + z * z),
+        2 * (x * z - w * y),
+        2 * (y * z + w * x),
     )
-
-
-def wxyz_from_xyzw(quat_xyzw: np.ndarray) -> np.ndarray:
-    """Reorder a quaternion (..., 4) from ROS order to MuJoCo's."""
-    return quat_xyzw[..., [3, 0, 1, 2]]

@@ -45,19 +45,20 @@ class Alignment:
     """
 
     def __init__(self, batch: tuple[int, ...], aligned: bool) -> None:
-        self._aligned, self._fresh = aligned, np.ones(batch, dtype=bool)
+        self._aligned, self._fresh, self._any_fresh = aligned, np.ones(batch, dtype=bool), aligned
         self._turn = np.broadcast_to(np.array([0.0, 0.0, 0.0, 1.0]), (*batch, 4)).copy()
         self._ours, self._theirs = np.zeros((*batch, 3)), np.zeros((*batch, 3))
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Begin anew, for the robots in `mask` (batch-shaped bool) or for all."""
         self._fresh |= np.ones_like(self._fresh) if mask is None else mask
+        self._any_fresh = self._aligned
 
     def begin(
         self, robot_quat: np.ndarray, motion_quat: np.ndarray, robot_pos: np.ndarray | None, motion_pos: np.ndarray | None
     ) -> None:
         """Take the present poses as the start of the robots that have none; quaternions (*batch, 4) xyzw, positions in m."""
-        if not self._aligned or not self._fresh.any():
+        if not self._any_fresh:
             return
         fresh = self._fresh[..., None]
         turn = multiply_xyzw(heading_xyzw(robot_quat), inverse_xyzw(heading_xyzw(motion_quat)))
@@ -66,7 +67,7 @@ class Alignment:
             flat = np.array((1.0, 1.0, 0.0))  # heights are compared as they are
             self._ours = np.where(fresh, robot_pos * flat, self._ours)
             self._theirs = np.where(fresh, motion_pos * flat, self._theirs)
-        self._fresh = np.zeros_like(self._fresh)
+        self._fresh, self._any_fresh = np.zeros_like(self._fresh), False
 
     def quat(self, motion_quat: np.ndarray) -> np.ndarray:
         """Return an orientation of the reference in the robot's world, (*batch, 4) xyzw."""
