@@ -70,7 +70,7 @@ def last_action_scaled(document: Document) -> None:
     """What the joints were asked for instead of what the network gave."""
     (action,) = document['outputs'].values()
     scale = action['scale']
-    term(document, 'last_action')['scale'] = list(scale.values()) if isinstance(scale, dict) else scale
+    _scale(document, 'last_action', list(scale.values()) if isinstance(scale, dict) else scale)
 
 
 def goal_xyzw(document: Document) -> None:
@@ -101,3 +101,40 @@ def clip_before_scale(document: Document) -> None:
     for use in observation(document)['terms']:
         if {'clip', 'scale'} <= set(use.get('process') or []):
             use['process'].reverse()
+
+
+def clock_of_another_period(document: Document) -> None:
+    """What stands in the code alone, guessed."""
+    document['phase']['period_s'] *= 1.25
+
+
+def clock_a_tick_late(document: Document) -> None:
+    """The other side of the observation."""
+    document['phase']['first_tick'] = 1 - document['phase'].get('first_tick', 0)
+
+
+def feet_of_the_clock_exchanged(document: Document) -> None:
+    """Right for left."""
+    document['phase']['offsets'].reverse()
+
+
+def counter_from_one(document: Document) -> None:
+    """A motion that starts with its second frame."""
+    document['inputs']['time_step']['start'] = 1
+
+
+def gravity_in_newtons(document: Document) -> None:
+    """The acceleration where its direction is meant."""
+    _scale(document, 'projected_gravity', 9.81)
+
+
+def terms_in_reverse(document: Document) -> None:
+    """Every term at another place."""
+    observation(document)['terms'].reverse()
+
+
+def _scale(document: Document, name: str, scale: Any) -> None:
+    use = term(document, name)
+    use['scale'] = scale
+    if 'clip' in use:
+        use['process'] = ['clip', 'scale']

@@ -45,6 +45,7 @@ POLICIES = {
     'ur10_reach': Public('Isaac Lab `env.yaml`, TorchScript'),
 }
 DANCE, ARM, GO1 = 'holosoma_wbt_dance', 'ur10_reach', 'playground_go1'
+_imported: dict[str, Contract] = {}
 WALKERS = [name for name in POLICIES if name not in (DANCE, ARM)]
 
 
@@ -70,6 +71,13 @@ def import_public(name: str, out: Path) -> Contract:
     """Import a policy as a user does."""
     assert main([*import_command(name), '-o', str(out)]) == 0
     return load_contract(out)
+
+
+def imported(name: str, factory: pytest.TempPathFactory) -> Contract:
+    """Return the contract of a policy, imported once in a run of the tests."""
+    if name not in _imported:
+        _imported[name] = import_public(name, factory.mktemp('imported') / name)
+    return _imported[name]
 
 
 def recorded(name: str) -> Trace:

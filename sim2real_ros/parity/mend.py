@@ -5,25 +5,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.parity.explain import Cause, same
+from sim2real_ros.parity.finding import Change
 
 QUATERNIONS = {'base_quat_wxyz': 'base_quat_xyzw', 'base_quat_xyzw': 'base_quat_wxyz'}
 POSITIONS = {'joint_pos': 'joint_pos_rel', 'joint_pos_rel': 'joint_pos'}
 JOINT_TERMS = ('joint_pos', 'joint_pos_rel', 'joint_vel', 'last_action')
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A contract that says something else."""
-
-    document: dict[str, Any]
-    said: list[str]
+LAST_ACTIONS = {
+    'raw': 'as the network gave it',
+    'clipped': 'after its clip',
+    'filtered': 'after its clip and filter',
+}
 
 
 def document_of(contract: Contract) -> dict[str, Any]:
@@ -55,6 +52,58 @@ def of_whole_input(part: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
             yield f'terms.{i}.process: {process}', sentence, {**part, 'terms': terms}
 
 
+def of_contract(document: dict[str, Any], name: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield changes of what the contract states once for all of an input: quaternions, the clock, which last action."""
+    for section, what in ((['commands', 'pose'], 'goal'), (['motion'], 'reference motion')):
+        if _stated(document, section):
+            other = {'wxyz': 'xyzw', 'xyzw': 'wxyz'}[value_at(document, section)['quaternion']]
+            yield _one(document, [*section, 'quaternion'], other, f'the quaternion of the {what} is {other}')
+    if _stated(document, ['motion']):
+        aligned = not document['motion']['align_heading']
+        how = 'counts from' if aligned else 'does not count from'
+        yield _one(document, ['motion', 'align_heading'], aligned, f'the heading {how} that of the start')
+    if _stated(document, ['phase']):
+        phase = document['phase']
+        first = 1 - phase['first_tick']
+        when = 'before' if first else 'after'
+        yield _one(document, ['phase', 'first_tick'], first, f'the gait clock advances {when} the observation of a tick')
+        for key, what in (('encoding', 'functions'), ('offsets', 'offsets')):
+            turned = phase[key][::-1]
+            if turned != phase[key]:
+                yield _one(document, ['phase', key], turned, f'the {what} of the gait clock are in another order: {turned}')
+    for b, block in enumerate(document['inputs'][name].get('blocks', [document['inputs'][name]])):
+        inner = ['blocks', b] if 'blocks' in document['inputs'][name] else []
+        for i, use in enumerate(block['terms']):
+            if use['term'] == 'last_action':
+                for value in LAST_ACTIONS.keys() - {use.get('value', 'raw')}:
+                    sentence = f'the trainer feeds the last action {LAST_ACTIONS[value]}'
+                    yield _one(document, ['inputs', name, *inner, 'terms', i, 'value'], value, sentence)
+
+
+def of_period(document: dict[str, Any], clock: np.ndarray, period_s: float) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield changes of the gait clock's period to what the trainer's numbers (k, p) repeat with; `period_s` is of a tick."""
+    inner = clock[1:-1]
+    power = float((inner * inner).sum())
+    if len(clock) < 3 or power == 0 or not _stated(document, ['phase']):
+        return
+    double_cosine = float(((clock[2:] + clock[:-2]) * inner).sum()) / power  # x(k + 1) + x(k - 1) = 2 cos(w) x(k)
+    turn = float(np.arccos(np.clip(0.5 * double_cosine, -1.0, 1.0)))
+    for digits in (2, 3, 4, 5, 6) if turn > 0 else ():
+        period = round(2 * np.pi / turn * period_s, digits)
+        if period > 0 and period != document['phase']['period_s']:
+            yield _one(document, ['phase', 'period_s'], period, f'the period of the gait clock is {period:g} s')
+
+
+def _stated(document: dict[str, Any], path: list[Any]) -> bool:
+    for key in path:
+        document = document.get(key) or {}
+    return bool(document)
+
+
+def _one(document: dict[str, Any], path: list[Any], value: Any, sentence: str) -> tuple[str, str, dict[str, Any]]:
+    return f'{".".join(map(str, path))}: {value}', sentence, with_value(document, path, value)
+
+
 def with_a_name(contract: Contract, document: dict[str, Any], path: list[Any], cause: Cause) -> tuple[str, Change] | None:
     """Return sentence and change for causes that have a name of their own; `path` leads to the term."""
     use, place = value_at(document, path), '.'.join(map(str, path))
@@ -63,10 +112,8 @@ def with_a_name(contract: Contract, document: dict[str, Any], path: list[Any], c
         joints = [contract.joints[j] for j in cause.value]
         sentence = f'the joints are in another order: {", ".join(joints)}'
         return sentence, Change(with_value(document, ['joints'], joints), [f'joints: {", ".join(joints)}'])
-    if cause.kind == 'order' and term == 'pose_command' and cause.value[:3] == [0, 1, 2]:
-        other = {'wxyz': 'xyzw', 'xyzw': 'wxyz'}[document['commands']['pose']['quaternion']]
-        change = Change(with_value(document, ['commands', 'pose', 'quaternion'], other), [f'commands.pose.quaternion: {other}'])
-        return f'the quaternion of the goal is {other}', change
+    if cause.kind == 'scale' and term == 'last_action':
+        return _scaled_action(contract, document, path, np.asarray(cause.value))
     if cause.kind == 'order' and term in QUATERNIONS:
         other = QUATERNIONS[term]
         return f'the quaternion is {other[-4:]}', Change(
@@ -80,6 +127,26 @@ def with_a_name(contract: Contract, document: dict[str, Any], path: list[Any], c
             change = Change(with_value(document, [*path, 'term'], other), [f'{place}.term: {other}'])
             return f'the trainer feeds joint positions {how}', change
     return None
+
+
+def _scaled_action(
+    contract: Contract, document: dict[str, Any], path: list[Any], factor: np.ndarray
+) -> tuple[str, Change] | None:
+    """Return sentence and change where the last action is fed scaled for the joints, or is not."""
+    use, place = dict(value_at(document, path)), '.'.join(map(str, path))
+    for_joints = np.concatenate([
+        [action.scale[joint] if isinstance(action.scale, dict) else action.scale for joint in contract.action_joints(action)]
+        for action in contract.file.outputs.values()
+    ])  # fmt: skip
+    if np.allclose(factor * for_joints, 1.0, rtol=1e-4):
+        sentence = 'the trainer feeds the raw action, the contract the one that is scaled for the joints'
+        use['scale'] = 1.0
+    elif np.allclose(factor, for_joints, rtol=1e-4):
+        sentence = 'the trainer feeds the action scaled for the joints, the contract the raw one'
+        use['scale'] = np.round(for_joints * use.get('scale', 1.0), 6).tolist()
+    else:
+        return None
+    return sentence, Change(with_value(document, path, use), [f'{place}.scale: {use["scale"]}'])
 
 
 def of_term(document: dict[str, Any], path: list[Any], cause: Cause) -> Change | None:

@@ -23,6 +23,7 @@ class Replay:
     """What a contract made of a trace, k ticks."""
 
     inputs: dict[str, np.ndarray]  # (k, width) by tensor name: observations only
+    counted: dict[str, np.ndarray]  # (k, 1) by tensor name: counters and first-tick flags
     targets: np.ndarray  # (k, n) rad, positions in the contract's joint order
 
 
@@ -40,15 +41,19 @@ def replay(contract: Contract, trace: Trace) -> Replay:
     runner = PolicyRunner(contract)
     tape = _Tape(runner, trace)
     observed: dict[str, list[np.ndarray]] = {name: [] for name in runner.builder.slots}
+    counted: dict[str, list[np.ndarray]] = {name: [] for name in (*contract.counters, *contract.flags)}
     targets = []
     for tick, state in enumerate(trace.states):
         tape.tick = tick
         own = replace(state, joint_pos=pick(state.joint_pos), joint_vel=pick(state.joint_vel))
-        options: dict[str, Any] = {} if trace.goal is None else {'goal': trace.goal}
+        options: dict[str, Any] = {} if trace.goal is None else {'goal': trace.goal[tick]}
         targets.append(runner.step(own, trace.commands[tick], **options).position)
         for name, rows in observed.items():
             rows.append(runner.observation[name].copy())
-    return Replay({name: np.array(rows, dtype=float) for name, rows in observed.items()}, np.array(targets))
+        for name, rows in counted.items():
+            rows.append(np.array(tape.fed[name], dtype=float).ravel())
+    inputs, counts = ({name: np.array(rows, dtype=float) for name, rows in part.items()} for part in (observed, counted))
+    return Replay(inputs, counts, np.array(targets))
 
 
 def outputs_of_network(contract: Contract, trace: Trace, *, carry: bool = True) -> dict[str, np.ndarray]:
@@ -79,6 +84,7 @@ class _Tape:
         self._session, self._run, self._trace = network._session, network.run, trace
         network._session, network.run = self, self._tick
         self.tick, self._within = 0, False
+        self.fed: dict[str, np.ndarray] = {}  # in the last tick
 
     def _tick(self, *arguments: Any) -> Any:
         self._within = True
@@ -88,10 +94,13 @@ class _Tape:
             self._within = False
 
     def run(self, fetch: list[str], feed: dict[str, np.ndarray]) -> list[np.ndarray]:
-        """Return the recorded outputs within a tick, the session's own in a query beside it."""
-        if not self._within or any(name not in self._trace.outputs for name in fetch):
+        """Return the recorded outputs within a tick, the session's own where none were recorded and in a query beside it."""
+        if not self._within:
             return list(self._session.run(fetch, feed))
-        return [self._trace.outputs[name][self.tick] for name in fetch]
+        self.fed, recorded = feed, self._trace.outputs
+        missing = [name for name in fetch if name not in recorded]
+        own = dict(zip(missing, self._session.run(missing, feed), strict=True)) if missing else {}
+        return [own[name] if name in own else recorded[name][self.tick] for name in fetch]
 
     def __getattr__(self, name: str) -> Any:
         """Everything else is the session's."""

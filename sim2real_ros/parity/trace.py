@@ -6,8 +6,9 @@ Arrays of k policy ticks:
     t (k,)                       s
     qpos (k, nq), qvel (k, nv)   MuJoCo's layout: a free base first, quaternion wxyz, velocity in the world, rate in the base
     joint_pos, joint_vel (k, n)  instead of them, with base_quat_wxyz or base_quat_xyzw (k, 4) and, in the base frame,
-                                 base_ang_vel, base_lin_vel (k, 3)
-    command (k, 3) or (3,)       m/s, m/s, rad/s; goal (7,)
+                                 base_ang_vel, base_lin_vel (k, 3); beside qpos and qvel they count instead of those
+    command (k, 3) or (3,)       m/s, m/s, rad/s
+    goal (k, 7) or (7,)          m, quaternion x, y, z, w
     in__<tensor>, out__<tensor>  what the network was fed and gave
     target (k, n)                joint targets, rad, in the order of `policy_joints`
     meta                         JSON: joints (or mjcf_hinge_joints), policy_joints, command, goal
@@ -19,7 +20,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ class Trace:
     policy_joints: tuple[str, ...]  # order of the targets
     states: list[RobotState]  # (k,)
     commands: np.ndarray  # (k, 3) m/s, m/s, rad/s
-    goal: np.ndarray | None  # (7,)
+    goal: np.ndarray | None  # (k, 7) m, quaternion xyzw
     inputs: dict[str, np.ndarray]  # (k, width) by tensor name
     outputs: dict[str, np.ndarray]  # (k, ...) by tensor name
     targets: np.ndarray | None  # (k, n) rad
@@ -64,13 +65,13 @@ def load_trace(path: Path) -> Trace:
         raise ModelFileError(f'{path} does not tell the order of its joints: meta needs "joints"')
     if len(joints) != len(states[0].joint_pos):
         raise ModelFileError(f'{path} names {len(joints)} joints and has {len(states[0].joint_pos)} positions')
-    goal = meta.get('goal')
+    goal = data.get('goal', meta.get('goal'))
     return Trace(
         tuple(joints),
         tuple(meta.get('policy_joints') or joints),
         states,
         _commands(data, meta, len(states)),
-        None if goal is None else np.array(goal, dtype=float),
+        None if goal is None else np.broadcast_to(np.array(goal, dtype=float), (len(states), 7)).copy(),
         {name: values.reshape(len(values), -1) for name, values in _part(data, 'in__').items()},
         _part(data, 'out__'),
         data.get('target'),
@@ -89,16 +90,17 @@ def _commands(data: Mapping[str, np.ndarray], meta: Mapping[str, Any], count: in
 def _states(data: Mapping[str, np.ndarray]) -> list[RobotState]:
     stamps = data['t'].tolist()
     if 'qpos' in data:
-        return [_from_mujoco(*sample) for sample in zip(stamps, data['qpos'], data['qvel'], strict=True)]
-    count = len(stamps)
-    if 'base_quat_xyzw' in data:
-        quat = data['base_quat_xyzw']
-    elif 'base_quat_wxyz' in data:
-        quat = xyzw_from_wxyz(data['base_quat_wxyz'])
+        states = [_from_mujoco(*sample) for sample in zip(stamps, data['qpos'], data['qvel'], strict=True)]
     else:
-        quat = np.tile(LEVEL_XYZW, (count, 1))
-    rate, speed = (data.get(key, np.zeros((count, 3))) for key in ('base_ang_vel', 'base_lin_vel'))
-    return [RobotState(*sample) for sample in zip(stamps, data['joint_pos'], data['joint_vel'], quat, rate, speed, strict=True)]
+        joints = zip(stamps, data['joint_pos'], data['joint_vel'], strict=True)
+        states = [RobotState(*sample, LEVEL_XYZW, np.zeros(3), np.zeros(3)) for sample in joints]
+    read = {name: data[name] for name in ('base_ang_vel', 'base_lin_vel') if name in data}
+    if 'base_quat_xyzw' in data:
+        read['base_quat_xyzw'] = data['base_quat_xyzw']
+    elif 'base_quat_wxyz' in data:
+        read['base_quat_xyzw'] = xyzw_from_wxyz(data['base_quat_wxyz'])
+    rows = (dict(zip(read, row, strict=True)) for row in zip(*read.values(), strict=True))
+    return [replace(state, **row) for state, row in zip(states, rows, strict=True)] if read else states
 
 
 def _from_mujoco(stamp: float, qpos: np.ndarray, qvel: np.ndarray) -> RobotState:

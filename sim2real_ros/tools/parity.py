@@ -37,6 +37,8 @@ def main(arguments: argparse.Namespace) -> int:
     report = compare(contract, trace)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(asdict(report), indent=2) + '\n', encoding='utf-8')
+    for note in report.notes:
+        print(f'{note.where} differs by {note.largest:.1e}: {note.cause}')
     if report.agrees:
         print(f'{contract.file.name} agrees with {len(trace.states)} ticks of {arguments.trace.name} to {report.left:.1e}')
         return 0

@@ -122,3 +122,17 @@ def test_a_trace_without_joint_names_is_refused(tmp_path: Path):
     np.savez(path, t=np.zeros(3), joint_pos=np.zeros((3, 2)), joint_vel=np.zeros((3, 2)))
     with pytest.raises(ModelFileError, match='order of its joints'):
         load_trace(path)
+
+
+def test_sensors_beside_a_simulator_s_state_count(tmp_path: Path):
+    """A trainer reads its sensors, which lie elsewhere and are older than the state."""
+    path, rng = tmp_path / 'trace.npz', np.random.default_rng(0)
+    qpos, qvel, speed, quat = rng.normal(size=(3, 9)), rng.normal(size=(3, 8)), rng.normal(size=(3, 3)), np.eye(4)[:3]
+    np.savez(
+        path, t=np.arange(3.0), qpos=qpos, qvel=qvel, base_lin_vel=speed, base_quat_wxyz=quat, meta='{"joints": ["a", "b"]}'
+    )
+    states = load_trace(path).states
+    assert np.array_equal([state.base_lin_vel for state in states], speed)
+    assert np.array_equal(states[0].base_quat_xyzw, [0, 0, 0, 1])
+    assert np.array_equal([state.base_ang_vel for state in states], qvel[:, 3:6])
+    assert np.array_equal([state.joint_pos for state in states], qpos[:, 7:])

@@ -20,7 +20,7 @@ from public_policies import (
     WALKERS,
     arm_recipe,
     import_command,
-    import_public,
+    imported,
     recorded,
     spec_of,
     torso_read_early,
@@ -41,15 +41,8 @@ HEADER = ['policy', 'format', 'command', 'observation differs by', 'here', 'upst
 
 @pytest.fixture(scope='module')
 def contract_of(tmp_path_factory):
-    """Import a policy by its one command, once."""
-    made = {}
-
-    def get(name):
-        if name not in made:
-            made[name] = import_public(name, tmp_path_factory.mktemp('imported') / name)
-        return made[name]
-
-    return get
+    """Return a policy's contract, imported by its one command."""
+    return lambda name: imported(name, tmp_path_factory)
 
 
 @pytest.fixture(scope='module')
