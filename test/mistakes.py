@@ -40,18 +40,18 @@ def term(document: Document, name: str) -> Document:
 
 
 def history_reversed(document: Document) -> None:
-    """Newest first instead of oldest first, or the other way round."""
+    """The history newest first instead of oldest first, or the other way round."""
     observation(document)['stack']['lags'].reverse()
 
 
 def history_by_the_other_axis(document: Document) -> None:
-    """Frame by frame instead of term by term, or the other way round."""
+    """The history frame by frame instead of term by term, or the other way round."""
     stack = observation(document)['stack']
     stack['layout'] = {'term_major': 'frame_major', 'frame_major': 'term_major'}[stack['layout']]
 
 
 def joints_permuted(document: Document) -> None:
-    """Left and right, or front and hind, in each other's place."""
+    """The halves of the joint list exchanged: left and right, or front and hind."""
     n = len(document['joints'])
     document['joints'] = document['joints'][n // 2 :] + document['joints'][: n // 2]
 
@@ -67,7 +67,7 @@ def terms_as_configured(document: Document) -> None:
 
 
 def last_action_scaled(document: Document) -> None:
-    """What the joints were asked for instead of what the network gave."""
+    """The scaled action fed back instead of the raw one."""
     (action,) = document['outputs'].values()
     scale = action['scale']
     _scale(document, 'last_action', list(scale.values()) if isinstance(scale, dict) else scale)
@@ -89,7 +89,7 @@ def state_not_carried(document: Document) -> None:
 
 
 def states_crossed(document: Document) -> None:
-    """Each state fed where another one belongs."""
+    """Each recurrent state fed where another one belongs."""
     states = [name for name, part in document['inputs'].items() if 'state' in part]
     outputs = [document['inputs'][name]['state'] for name in states]
     for name, output in zip(states, outputs[::-1], strict=True):
@@ -104,32 +104,32 @@ def clip_before_scale(document: Document) -> None:
 
 
 def clock_of_another_period(document: Document) -> None:
-    """What stands in the code alone, guessed."""
+    """A guessed period of the gait clock."""
     document['phase']['period_s'] *= 1.25
 
 
 def clock_a_tick_late(document: Document) -> None:
-    """The other side of the observation."""
+    """The gait clock advanced on the other side of the observation."""
     document['phase']['first_tick'] = 1 - document['phase'].get('first_tick', 0)
 
 
 def feet_of_the_clock_exchanged(document: Document) -> None:
-    """Right for left."""
+    """Left and right clock exchanged."""
     document['phase']['offsets'].reverse()
 
 
 def counter_from_one(document: Document) -> None:
-    """A motion that starts with its second frame."""
+    """A motion started with its second frame."""
     document['inputs']['time_step']['start'] = 1
 
 
 def gravity_in_newtons(document: Document) -> None:
-    """The acceleration where its direction is meant."""
+    """Gravity in m/s^2 where its direction is meant."""
     _scale(document, 'projected_gravity', 9.81)
 
 
 def terms_in_reverse(document: Document) -> None:
-    """Every term at another place."""
+    """The terms in the reverse order."""
     observation(document)['terms'].reverse()
 
 

@@ -18,6 +18,10 @@ from sim2real_ros.contract.contract import Contract
 from sim2real_ros.tools.cli import main
 
 THIRD_PARTY = REPOSITORY.parent / 'shared' / 'third_party'
+PAGE, WRITE = (
+    REPOSITORY / 'docs' / 'third-party.md',
+    'SIM2REAL_WRITE_THIRD_PARTY',
+)  # figures, and the variable that has them written
 
 
 @dataclass(frozen=True)
@@ -42,7 +46,7 @@ POLICIES = {
     'holosoma_ppo_g1': Public('holosoma ONNX metadata (JSON)', rotors=True),
     'holosoma_wbt_dance': Public('holosoma ONNX metadata (JSON)', command=(0.0, 0.0, 0.0), rotors=True),
     'playground_go1': Public('MuJoCo Playground preset', ('--preset', 'go1_joystick'), command=(0.8, 0.0, 0.0), undamped=True),
-    'ur10_reach': Public('Isaac Lab `env.yaml`, TorchScript'),
+    'ur10_reach': Public('Isaac Lab `env.yaml`'),
 }
 DANCE, ARM, GO1 = 'holosoma_wbt_dance', 'ur10_reach', 'playground_go1'
 _imported: dict[str, Contract] = {}

@@ -139,4 +139,6 @@ def _say_factor(factor: float) -> str:
     if abs(abs(factor) - 9.81) < 0.01:
         sign = ' upwards' if factor < 0 else ''
         return f'the trainer feeds gravity in m/s^2{sign}, not its direction (factor {factor:.4g})'
+    if abs(abs(factor) * 9.81 - 1) < 1e-3:
+        return "the trainer feeds gravity's direction, the contract m/s^2"
     return f'the scale is another one: the trainer has {factor:.6g} times ours'

@@ -7,18 +7,21 @@ With SIM2REAL_WRITE_THIRD_PARTY=1 the figures go to docs/third-party.md.
 from __future__ import annotations
 
 import os
+import shutil
 
 import numpy as np
 import pytest
 from closed_loop import Walk, reach, reference_of_dance, walk
-from makers import REPOSITORY
 from mistakes import goal_xyzw, mistaken, terms_as_configured
 from public_policies import (
     ARM,
     DANCE,
+    PAGE,
     POLICIES,
     WALKERS,
+    WRITE,
     arm_recipe,
+    folder_of,
     import_command,
     imported,
     recorded,
@@ -28,9 +31,9 @@ from public_policies import (
 from traces import differences, replay
 
 from bench import evidence
+from sim2real_ros.contract import load_contract
+from sim2real_ros.tools.cli import main
 
-WRITE = 'SIM2REAL_WRITE_THIRD_PARTY'  # environment variable: write the table
-PAGE = REPOSITORY / 'docs' / 'third-party.md'
 LIMIT = 1e-6  # of an observation, against the trainer's own
 BAND = 0.03  # m/s, about the mean velocity upstream
 ALPHABETICAL = (
@@ -127,6 +130,22 @@ def test_arm_reaches_twelve_goals(contract_of, figures):
     }
     assert done.distances.mean() < 0.012
     assert done.angles.mean() < 0.08
+
+
+@pytest.mark.parametrize('name', ['unitree_rl_gym_g1', ARM])
+def test_torchscript_alone_does_the_same(name, tmp_path):
+    """Imported from a folder without an ONNX file: the network is converted, hidden state and all."""
+    pytest.importorskip('torch')
+    source = tmp_path / name
+    shutil.copytree(folder_of(name), source, ignore=shutil.ignore_patterns('*.onnx', 'trace.npz', 'spec.json'))
+    assert main(['import', str(source), '-o', str(tmp_path / 'out')]) == 0
+    contract = load_contract(tmp_path / 'out')
+    if name == ARM:
+        assert reach(name, contract, goals=4).distances.mean() < 0.012
+    else:
+        done = walk(name, contract, 10.0)
+        assert done.fell_at_s is None
+        assert done.velocity[0] == pytest.approx(spec_of(name)['closed_loop'][name]['mean_vx'], abs=BAND)
 
 
 def forgetting(runner):
