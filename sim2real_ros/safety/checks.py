@@ -66,6 +66,7 @@ class StateChecks:
         self._counts = [0, 0, 0]
         self._mismatch_s = self._tilted_s = self._turning_s = 0.0
         self._block: RobotState | None = None  # state at which the block began
+        self._block_size = 0  # states in it
         self._same_joints = self._same_imu = 0
         self._raw[:] = 0.0
 
@@ -193,16 +194,16 @@ class StateChecks:
         """Compare the mean velocity of a block of states with the way that was covered in it."""
         block, travel = self._block, self._travel
         if block is None or not 0 < dt <= BLOCK_S:  # a gap, or a clock set back: begin again
-            self._block = state
+            self._block, self._block_size = state, 0
             travel[:] = 0.0
             return None
-        covered = state.joint_vel + previous.joint_vel  # trapezoids
-        covered *= 0.5 * dt
-        travel += covered
+        travel += state.joint_vel
+        self._block_size += 1
         if state.stamp - block.stamp < BLOCK_S:
             return None
         elapsed, self._block = state.stamp - block.stamp, None
-        apart = np.abs(travel - (state.joint_pos - block.joint_pos)) / elapsed
+        travel += 0.5 * (block.joint_vel - state.joint_vel)  # trapezoids
+        apart = np.abs(travel / self._block_size - (state.joint_pos - block.joint_pos) / elapsed)
         over = apart > self._mismatch
         if not over.any():
             self._mismatch_s = 0.0

@@ -289,15 +289,12 @@ class SafetyFilter:
         q, v, mode = state.joint_pos, state.joint_vel, self.mode
         asked = self._reference.impedance(mode, state.stamp, self._link.followed())
         wanted = pd_torque(asked.targets, asked.gains, q, v)
-        if not math.isfinite(self._ones @ wanted):
-            self.trip(Fault('non_finite_torque', f'the torque of the mode {mode.value} is not finite'))
-            return self._blind(state)
         torque, limited = self._limiter.apply(wanted, q, v, dt)
-        if not math.isfinite(self._ones @ torque):
-            self.trip(Fault('non_finite_torque', 'a limit gave a torque that is not finite'))
+        if not math.isfinite(self._ones.dot(wanted + torque)):  # one sum tells of both
+            self.trip(Fault('non_finite_torque', f'the torque of the mode {mode.value}, or of its limits, is not finite'))
             return self._blind(state)
         if self._reference.blending:
-            limited |= np.uint8(Limit.BLEND)
+            limited = limited | np.uint8(Limit.BLEND)
         elif mode is Mode.ACTIVE:
             reason = self._conduct.see_torque(int(np.count_nonzero(limited)), dt)
             if reason is not None:

@@ -76,6 +76,8 @@ class TorqueLimiter:
             self._barrier = PerJointBarrier(robot, certificate, batch)
         self._effort, self._negative_effort = limits.effort, -limits.effort
         self.torque = np.zeros((*batch, len(robot.joints)))
+        self._unaltered = np.zeros(self.torque.shape, np.uint8)
+        self._unaltered.flags.writeable = False
         self.stages = (self.torque,) * 4
 
     def reset(self, mask: np.ndarray | None = None) -> None:
@@ -110,7 +112,7 @@ class TorqueLimiter:
             self._heat.note(final, dt)
         self.torque, self.stages = final, (rated, cooled, shaped, final)
         if final.tobytes() == torque.tobytes():
-            return final, np.zeros(final.shape, np.uint8)
+            return final, self._unaltered
         limited = (rated != torque) * np.uint8(Limit.RATE)
         limited |= (motored != rated) * np.uint8(Limit.TORQUE_SPEED)
         limited |= (powered != motored) * np.uint8(Limit.POWER)

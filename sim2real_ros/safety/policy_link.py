@@ -32,6 +32,7 @@ class PolicyLink:
     def forget(self) -> None:
         """Drop all targets, as when the clock starts afresh and those of before it would look new for ever."""
         self.targets: JointTargets | None = None
+        self._followed: Impedance | None = None
         self._next: JointTargets | None = None
         self._successor: Adopted | None = None  # whose first targets `_next` are
         self.answers = 0
@@ -78,6 +79,7 @@ class PolicyLink:
         if self._next is None or self._next.stamp >= stamp:
             return False
         self.targets, self._next = self._next, None
+        self._follow()
         return True
 
     def succeed(self) -> bool:
@@ -85,13 +87,16 @@ class PolicyLink:
         if self._successor is None or self._next is not None:
             return False
         self.adopted, self.candidate, self._successor = self._successor, None, None
+        self._follow()
         return True
+
+    def _follow(self) -> None:
+        known = self.adopted is not None and self.targets is not None
+        self._followed = Impedance(self.targets, self.adopted.gains) if known else None  # type: ignore[arg-type,union-attr]
 
     def followed(self) -> Impedance | None:
         """Return what the policy asks of the joints now."""
-        if self.adopted is None or self.targets is None:
-            return None
-        return Impedance(self.targets, self.adopted.gains)
+        return self._followed
 
     def age(self, stamp: float) -> float:
         """Return how old the targets are that count, s; infinite without."""

@@ -294,14 +294,14 @@ def test_active_is_refused_when_a_joint_moves_and_names_it(pose):
     pose.step()
     refusal = refusal_to_activate(pose)
     assert pose.robot.joints[7] in refusal
-    assert '-0.60 rad/s' in refusal
+    assert '-1.10 rad/s' in refusal
 
 
 def test_pose_is_refused_when_a_joint_moves(damping):
     damping.run(SECOND)
     damping.v[7] = SPEED + 0.1
     damping.step()
-    assert 'moves at 0.60 rad/s' in damping.safety.request(Event.POSE)
+    assert 'moves at 1.10 rad/s' in damping.safety.request(Event.POSE)
 
 
 def test_active_is_refused_until_the_policy_has_warmed_up(pose):
