@@ -26,7 +26,7 @@ from sim2real_ros.safety.dynamics import Dynamics
 COUPLED_GAIN = (0.7, 0.35)  # 1.0 would use all that a perfect model gives; a lighter robot and noisy speeds then pass the limit
 COUPLED_SHARE = 1.5  # of the delay that counts as period
 PER_JOINT_GAIN = (0.2, 0.35)
-SPEED_LEFT = 0.9  # of the velocity limit, where delay takes from it
+SPEED_LEFT = 0.85  # of the velocity limit, where delay takes from it
 NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
 
 
