@@ -378,11 +378,11 @@ class Row:
 def markdown(rows: Sequence[Row], arguments: argparse.Namespace) -> str:
     """Return the rows as a page."""
     intro = (
-        'Torques that try to break a robot: constant pushes, random switching, an energy pump, mixtures, stiff jumping targets. '
+        'Torques that try to break a robot: constant pushes, random switching, an energy pump, mixtures, jumping targets. '
         'Base held fast, end stops removed, so that what gets through shows. Overshoot past the hard limit in rad and fastest '
         'speed as a share of its limit, each the worst joint and the worst of the adversaries '
-        f'{", ".join(arguments.adversaries)}; {arguments.seeds} seed(s). Saturation, which most deployments have, is the negative '
-        'control; an attack ends 3 rad past a limit. The per-joint barrier promises nothing where neighbours are stronger than '
+        f'{", ".join(arguments.adversaries)}; {arguments.seeds} seed(s). Saturation, as most deployments have it, is the '
+        'negative control; an attack ends 3 rad past a limit. The per-joint barrier promises nothing where neighbours are stronger than '
         "a joint's own motor: on the humanoid that is so for most joints (`sim2real certify`)."
     )
     lines = [
