@@ -133,6 +133,31 @@ def terms_in_reverse(document: Document) -> None:
     observation(document)['terms'].reverse()
 
 
+def pose_of_another_policy(document: Document) -> None:
+    """The default pose of another policy of the robot."""
+    pose = document['default_position']
+    for joint in [joint for joint in pose if 'thigh' in joint or 'hip_pitch' in joint]:
+        pose[joint] += 0.2
+
+
+def a_tick_too_old(document: Document) -> None:
+    """The tick before instead of this one."""
+    stack = observation(document)['stack']
+    stack['lags'] = [lag + 1 for lag in stack['lags']]
+
+
+def history_of_the_other_beginning(document: Document) -> None:
+    """The history begun with zeros instead of the first frame, or the other way round."""
+    stack = observation(document)['stack']
+    stack['fill'] = {'first': 'zeros', 'zeros': 'first'}[stack['fill']]
+
+
+def action_scale_of_another_policy(document: Document) -> None:
+    """The action scale of another policy of the robot."""
+    for action in document['outputs'].values():
+        action['scale'] = 0.4
+
+
 def _scale(document: Document, name: str, scale: Any) -> None:
     use = term(document, name)
     use['scale'] = scale

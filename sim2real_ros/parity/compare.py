@@ -18,7 +18,7 @@ from sim2real_ros.contract.contract import Contract
 from sim2real_ros.parity.explain import explain, same
 from sim2real_ros.parity.finding import Case, Difference, Found, near
 from sim2real_ros.parity.inputs import counter_difference, input_difference
-from sim2real_ros.parity.mend import document_of
+from sim2real_ros.parity.mend import document_of, of_targets
 from sim2real_ros.parity.outputs import output_differences, unfed_inputs
 from sim2real_ros.parity.replay import Replay, replay
 from sim2real_ros.parity.trace import Trace
@@ -26,6 +26,7 @@ from sim2real_ros.parity.trace import Trace
 __all__ = ['Difference', 'Report', 'compare']
 
 ROUNDS = 12  # changes of a contract, at most
+TARGETS = 1e-4  # of their size, tolerated
 
 
 @dataclass(slots=True)
@@ -68,6 +69,7 @@ def compare(contract: Contract, trace: Trace) -> Report:
         elif found.trace is not None:
             case = replace(case, trace=found.trace)
         else:
+            report.mended = None
             break
         made = replay(case.contract, case.trace)
     report.left = _largest(made, case.trace)
@@ -94,19 +96,25 @@ def _first_difference(case: Case, made: Replay) -> Iterator[Found]:
     yield from unfed_inputs(case)
     yield from output_differences(case)
     if trace.targets is not None:
-        yield from _targets(case.contract, trace.targets, trace.policy_joints, made.targets)
+        yield from _targets(case, made)
 
 
-def _targets(contract: Contract, theirs: np.ndarray, joints: tuple[str, ...], ours: np.ndarray) -> Iterator[Found]:
+def _targets(case: Case, made: Replay) -> Iterator[Found]:
+    contract, joints = case.contract, case.trace.policy_joints
     common = [joint for joint in contract.joints if joint in joints]
-    ours = ours[:, [contract.joints.index(joint) for joint in common]]
-    theirs = theirs[:, [joints.index(joint) for joint in common]]
-    if not common or near(ours, theirs, 1e-4):
+    index = [contract.joints.index(joint) for joint in common]
+    assert case.trace.targets is not None
+    ours, theirs = made.targets[:, index], case.trace.targets[:, [joints.index(joint) for joint in common]]
+    if not common or near(ours, theirs, TARGETS):
         return
-    default = contract.default_position[[contract.joints.index(joint) for joint in common]]
+    difference, default = Difference('targets', float(np.abs(ours - theirs).max()), ''), contract.default_position[index]
     cause = explain(ours - default, theirs - default) or explain(ours, theirs)
+    for sentence, change in of_targets(contract, case.document, cause if len(common) == len(contract.joints) else None):
+        tried = case.tried(change.document)
+        if tried is not None and near(tried.targets[:, index], theirs, TARGETS):
+            yield Found(replace(difference, cause=sentence), change)
     sentence = '' if cause is None else f'offset and scale of the action: {cause.sentence}'
-    yield Found(Difference('targets', float(np.abs(ours - theirs).max()), sentence))
+    yield Found(replace(difference, cause=sentence))
 
 
 def _largest(made: Replay, trace: Trace) -> float:

@@ -20,7 +20,7 @@ TOLERANCE = 2e-5
 class Cause:
     """An explanation that holds."""
 
-    kind: str  # order | scale | offset | normaliser | delay | ahead | clip | zeros
+    kind: str  # order | scale | offset | normaliser | delay | ahead | clip | unclipped | zeros
     sentence: str
     value: Any = None  # permutation, scale, offset or clip, for the mended contract
 
@@ -38,7 +38,7 @@ def explain(ours: np.ndarray, theirs: np.ndarray) -> Cause | None:
         ours: what the contract builds.
         theirs: what the trainer's deployment fed.
     """
-    for find in (_zeros, _delay, _order, _scale, _offset, _clip, _affine, _order_and_scale):
+    for find in (_zeros, _delay, _order, _scale, _offset, _clip, _unclipped, _affine, _order_and_scale):
         for cause in find(ours, theirs):
             return cause
     return None
@@ -69,7 +69,12 @@ def _scale(ours: np.ndarray, theirs: np.ndarray) -> Iterator[Cause]:
     if power > 0:
         factor = float((ours * theirs).sum()) / power
         if same(factor * ours, theirs):
-            yield Cause('scale', _say_factor(factor), factor)
+            silent = np.flatnonzero(~ours.any(axis=0) & (ours.shape[1] > 1))
+            told = (
+                '' if not len(silent) else f'; {silent.tolist()} of its numbers are always 0 here, which tells nothing of them'
+            )
+            each = np.where(ours.any(axis=0), factor, 1.0).tolist()
+            yield Cause('scale', _say_factor(factor) + told, each if len(silent) else factor)
     each = _each_scale(ours, theirs)
     if same(ours * each, theirs):
         yield Cause('scale', f'each number has a scale of its own: {np.round(each, 4).tolist()}', each.tolist())
@@ -85,6 +90,12 @@ def _clip(ours: np.ndarray, theirs: np.ndarray) -> Iterator[Cause]:
     limit = float(np.abs(theirs).max())
     if limit < float(np.abs(ours).max()) and same(np.clip(ours, -limit, limit), theirs):
         yield Cause('clip', f'the trainer clips at {limit:g}', limit)
+
+
+def _unclipped(ours: np.ndarray, theirs: np.ndarray) -> Iterator[Cause]:
+    limits = np.abs(ours).max(axis=0)
+    if (limits < np.abs(theirs).max(axis=0)).any() and same(ours, np.clip(theirs, -limits, limits)):
+        yield Cause('unclipped', 'the contract clips where the trainer does not')
 
 
 def _affine(ours: np.ndarray, theirs: np.ndarray) -> Iterator[Cause]:

@@ -15,6 +15,7 @@ from sim2real_ros.parity.finding import Change
 
 QUATERNIONS = {'base_quat_wxyz': 'base_quat_xyzw', 'base_quat_xyzw': 'base_quat_wxyz'}
 POSITIONS = {'joint_pos': 'joint_pos_rel', 'joint_pos_rel': 'joint_pos'}
+POSE_RAD = 1e-5  # below which a pose is the same
 JOINT_TERMS = ('joint_pos', 'joint_pos_rel', 'joint_vel', 'last_action')
 LAST_ACTIONS = {
     'raw': 'as the network gave it',
@@ -34,6 +35,11 @@ def document_of(contract: Contract) -> dict[str, Any]:
 def of_whole_input(part: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield changes of a whole input: history and the order of clip and scale."""
     stack = part['stack']
+    for shift in (-1, 1):
+        lags = [lag + shift for lag in stack['lags']]
+        if min(lags) >= 0:
+            what = 'what was measured a tick earlier' if shift > 0 else 'what is measured a tick later'
+            yield f'stack.lags: {lags}', f'the trainer feeds {what}', {**part, 'stack': {**stack, 'lags': lags}}
     if len(stack['lags']) > 1:
         other = {'term_major': 'frame_major', 'frame_major': 'term_major'}[stack['layout']]
         turned = {**stack, 'lags': stack['lags'][::-1]}
@@ -126,7 +132,18 @@ def with_a_name(contract: Contract, document: dict[str, Any], path: list[Any], c
             how = 'less the default pose' if other == 'joint_pos_rel' else 'as they are, not less the default pose'
             change = Change(with_value(document, [*path, 'term'], other), [f'{place}.term: {other}'])
             return f'the trainer feeds joint positions {how}', change
+        if term == 'joint_pos_rel' and not use.get('joints'):
+            return _other_pose(contract, document, np.asarray(cause.value))
     return None
+
+
+def _other_pose(contract: Contract, document: dict[str, Any], added: np.ndarray) -> tuple[str, Change]:
+    pose = dict(zip(contract.joints, np.round(contract.default_position - added, 6).tolist(), strict=True))
+    other = [joint for joint, more in zip(contract.joints, added, strict=True) if abs(more) > POSE_RAD]
+    said = [f'default_position.{joint}: {pose[joint]:g}' for joint in other]
+    text = ', '.join(f'{joint} {pose[joint]:g}' for joint in other)
+    merged = {**document['default_position'], **{joint: pose[joint] for joint in other}}
+    return f'the default pose is another one: {text}', Change(with_value(document, ['default_position'], merged), said)
 
 
 def _scaled_action(
@@ -154,7 +171,7 @@ def of_term(document: dict[str, Any], path: list[Any], cause: Cause) -> Change |
     use, place = dict(value_at(document, path)), '.'.join(map(str, path))
     said = []
     if cause.kind in ('scale', 'zeros'):
-        use['scale'] = (np.asarray(use.get('scale', 1.0)) * np.asarray(cause.value)).tolist()
+        use['scale'] = six_digits(np.asarray(use.get('scale', 1.0)) * np.asarray(cause.value))
         said = [f'{place}.scale: {use["scale"]}']
     elif cause.kind == 'offset':
         use['offset'] = cause.value
@@ -175,6 +192,31 @@ def of_term(document: dict[str, Any], path: list[Any], cause: Cause) -> Change |
     else:
         return None
     return Change(with_value(document, path, use), said)
+
+
+def of_targets(contract: Contract, document: dict[str, Any], cause: Cause | None) -> Iterator[tuple[str, Change]]:
+    """Yield changes of the outputs: no clip, and the scale that a cause tells, in the contract's joint order."""
+    for name, action in contract.file.outputs.items():
+        if action.clip is not None:
+            change = Change(with_value(document, ['outputs', name, 'clip'], None), [f'outputs.{name}.clip: null'])
+            yield f'the contract clips {name} where the trainer does not', change
+    if cause is not None and cause.kind == 'scale' and len(contract.file.outputs) == 1:
+        (name, action), factors = next(iter(contract.file.outputs.items())), np.broadcast_to(cause.value, len(contract.joints))
+        scale = {
+            joint: six_digits((action.scale[joint] if isinstance(action.scale, dict) else action.scale) * factor)
+            for joint, factor in zip(contract.joints, factors, strict=True)
+        }
+        path = ['outputs', name, 'scale']
+        yield (
+            f'scale of the action: {cause.sentence}',
+            Change(with_value(document, path, scale), [f'{".".join(path)}: {scale}']),
+        )
+
+
+def six_digits(values: Any) -> Any:
+    """Return numbers as a person would write them: a scale that was found is right to about seven digits."""
+    rounded = [float(f'{value:.6g}') for value in np.ravel(values)]
+    return rounded[0] if np.ndim(values) == 0 else rounded
 
 
 def value_at(document: dict[str, Any], path: list[Any]) -> Any:

@@ -44,6 +44,11 @@ MISTAKES = [
     (LSTM, mistakes.clock_a_tick_late, 'the gait clock advances before the observation'),
     (TWO_CLOCKS, mistakes.clock_of_another_period, 'the period of the gait clock is 1 s'),
     (TWO_CLOCKS, mistakes.feet_of_the_clock_exchanged, 'the offsets of the gait clock are in another order: [0.0, 0.5]'),
+    *((name, mistakes.pose_of_another_policy, 'the default pose is another one: ') for name in WALKERS),
+    (HISTORIES[0], mistakes.history_of_the_other_beginning, 'the history begins with first'),
+    (HISTORIES[1], mistakes.history_of_the_other_beginning, 'the history begins with zeros'),
+    *((name, mistakes.a_tick_too_old, 'the trainer feeds what is measured a tick later') for name in (HISTORIES[1], CLIPPED)),
+    *((name, mistakes.action_scale_of_another_policy, 'scale of the action: ') for name in (HISTORIES[1], 'playground_go1')),
     *((name, mistakes.gravity_in_newtons, "the trainer feeds gravity's direction, the contract m/s^2") for name in HISTORIES),
 ]
 
@@ -225,3 +230,25 @@ def test_two_mistakes_of_one_policy_are_both_named(contract_of, trace_of):
     report = compare(mistaken(contract_of(HISTORIES[1]), both), trace_of(HISTORIES[1]))
     assert len(report.differences) == 2
     assert report.left <= 1e-6
+
+
+def test_numbers_that_never_move_keep_what_the_contract_says(contract_of, trace_of):
+    """The robot is asked to go straight ahead, so the trace tells nothing of the scales of the other two commands."""
+
+    def other_scales(document):
+        mistakes.term(document, 'velocity_command')['scale'] = [1.0, 7.0, 8.0]
+
+    report = compare(mistaken(contract_of(LSTM), other_scales), trace_of(LSTM))
+    assert 'always 0 here, which tells nothing of them' in report.differences[0].cause
+    assert mistakes.term(report.mended, 'velocity_command')['scale'] == [2.0, 7.0, 8.0]
+
+
+def test_what_has_no_simple_cause_is_said_and_not_mended(contract_of, trace_of):
+    """The dance's torso without the joints that lead to it."""
+
+    def without_the_waist(document):
+        document['motion']['anchor']['chain'] = []
+
+    report = compare(mistaken(contract_of(DANCE), without_the_waist), trace_of(DANCE))
+    assert [difference.cause for difference in report.differences] == ['']
+    assert report.mended is None
