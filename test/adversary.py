@@ -382,8 +382,9 @@ def markdown(rows: Sequence[Row], arguments: argparse.Namespace) -> str:
         'Base held fast, end stops removed, so that what gets through shows. Overshoot past the hard limit in rad and fastest '
         'speed as a share of its limit, each the worst joint and the worst of the adversaries '
         f'{", ".join(arguments.adversaries)}; {arguments.seeds} seed(s). Saturation, as most deployments have it, is the '
-        'negative control; an attack ends 3 rad past a limit. The per-joint barrier promises nothing where neighbours are stronger than '
-        "a joint's own motor: on the humanoid that is so for most joints (`sim2real certify`)."
+        'negative control; an attack ends 3 rad past a limit. '
+        "The per-joint barrier promises nothing where neighbours are stronger than a joint's own motor, as "
+        'for most joints of the humanoid (`sim2real certify`).'
     )
     lines = [
         '# What adversaries get past the barriers',
