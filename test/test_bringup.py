@@ -23,11 +23,14 @@ NODES = ('watchdog_node', 'safety_node', 'policy_node', 'mujoco_node')
 def declared(executable: str) -> set[str]:
     """Return the parameters that a node declares, from its source."""
     tree = ast.parse((REPOSITORY / 'sim2real_ros' / 'ros' / f'{executable}.py').read_text(encoding='utf-8'))
-    return {
-        call.args[1].value
-        for call in ast.walk(tree)
-        if isinstance(call, ast.Call) and getattr(call.func, 'id', '') == 'declare' and isinstance(call.args[1], ast.Constant)
-    }
+    calls = [call for call in ast.walk(tree) if isinstance(call, ast.Call)]
+    names = {call.args[1].value for call in calls if of(call) == 'declare' and isinstance(call.args[1], ast.Constant)}
+    return names | ({of(call) for call in calls} & {'output', 'command_joints'})  # parameters with a function of their own
+
+
+def of(call: ast.Call) -> str:
+    """Return the name of the function that is called, '' for a method."""
+    return getattr(call.func, 'id', '')
 
 
 def given(line: list[str]) -> dict[str, object]:

@@ -66,7 +66,7 @@ def test_estop_latches_and_reset_leads_to_damping(start):
         assert operator.request('estop') is None
         operator.wait(lambda: operator.mode == 'fault', 10, 'no fault')
         assert 'not possible in the mode fault' in operator.request('pose')
-        assert operator.request('reset') is None
+        operator.insist('reset', 30)  # once nothing has been wrong for a second
         operator.wait(lambda: operator.mode == 'damping', 10, 'no damping')
 
 
