@@ -22,7 +22,7 @@ from sim2real_ros.errors import ParameterError, Sim2RealError
 
 GARBAGE = 20_000  # objects between two collections; loops of a few dozen live ones need no more
 # How long a thread of Python may keep the others waiting: the default of 5 ms is more than two ticks of a control loop.
-SWITCH_INTERVAL_S = 0.0002
+SWITCH_INTERVAL_S = 0.001
 
 # what rclpy raises for names and parameters that a user got wrong, where we do not say it better
 ROS_MISTAKES = (ParameterException, InvalidNamespaceException, InvalidNodeNameException)

@@ -43,7 +43,7 @@ from sim2real_ros.safety.modes import Mode
 from sim2real_ros.signals import JointTargets, RobotState
 from sim2real_ros.timing import tick_due
 
-SLEEP_SHARE = 0.85  # of the time between two ticks
+SLEEP_SHARE = 0.9  # of the time between two ticks
 TWISTS = {'twist': Twist, 'twist_stamped': TwistStamped}
 
 
