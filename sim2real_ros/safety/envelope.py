@@ -41,7 +41,7 @@ class Power:
     def apply(self, torque: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
         """Return the torque within the power, (*batch, n) N m."""
         driving = np.maximum(torque * joint_vel, 0.0)
-        total = driving.sum(axis=-1, keepdims=True)
+        total = np.ascontiguousarray(driving).sum(axis=-1, keepdims=True)  # whose last bit depends on the order in memory
         if total.max() <= self._limit:
             return torque
         return np.where(driving > 0, torque * np.minimum(1.0, self._limit / np.maximum(total, 1e-9)), torque)
@@ -65,9 +65,11 @@ class Heat:
 
     def apply(self, torque: np.ndarray) -> np.ndarray:
         """Return the torque under the cap, (*batch, n) N m."""
-        if not (self.energy > self._warm).any():
+        warm = self.energy > self._warm
+        if not warm.any():
             return torque
         cap = self._continuous + np.clip(self._slope * (self._budget - self.energy), 0.0, self._peak - self._continuous)
+        cap[~warm] = np.inf
         return np.clip(torque, -cap, cap)
 
     def note(self, torque: np.ndarray, dt: float) -> None:

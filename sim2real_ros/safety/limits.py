@@ -58,8 +58,13 @@ class TorqueLimiter:
             robot: gives all limits.
             batch: shape of the batch; () for one robot.
             certificate: what the joints can brake; made here when not given.
-            dynamics: of one robot: the barrier is coupled through it; without, each joint is limited by itself.
+            dynamics: the barrier is coupled through it, of one robot only; without, each joint is limited by itself.
+
+        Raises:
+            ValueError: dynamics together with a batch.
         """
+        if dynamics is not None and batch:
+            raise ValueError('the coupled barrier limits one robot, not a batch')
         safety, limits = robot.safety, robot.limits
         certificate = certificate or certify(robot)
         self._rate, self._dt = safety.torque_rate, 1.0 / robot.sensors.rate_hz
@@ -119,4 +124,5 @@ class TorqueLimiter:
         limited |= (cooled != powered) * np.uint8(Limit.HEAT)
         limited |= (shaped != cooled) * np.uint8(Limit.BARRIER)
         limited |= (final != shaped) * np.uint8(Limit.EFFORT)
+        limited *= final != torque  # what one limit took and another gave back was not altered
         return final, limited

@@ -65,3 +65,13 @@ def test_a_hot_motor_falls_to_its_continuous_torque_and_cools():
     for _ in range(2000):
         heat.note(np.zeros(2), 0.01)
     np.testing.assert_array_equal(heat.apply(peak), peak)
+
+
+@given(arrays(float, 3, elements=st.floats(5, 90)), arrays(float, 3, elements=st.floats(0.2, 0.9)), TORQUE)
+def test_a_hot_motor_costs_a_cold_one_nothing(peak, share, torque):
+    """Neither another joint nor another robot of the batch."""
+    heat = Heat(peak, share * peak, 0.5, (2,))
+    heat.energy[0] = heat.energy[1, 0] = 1e6
+    final = heat.apply(np.stack([torque[:3]] * 2))
+    assert (np.abs(final[0]) <= share * peak).all()
+    np.testing.assert_array_equal(final[1, 1:], torque[1:3])

@@ -103,22 +103,36 @@ def test_joints_in_another_order_are_limited_alike(torque, share, speed, order):
     np.testing.assert_array_equal(moved, final[order])
 
 
-@pytest.mark.parametrize('batch', [(1,), (5,), (2, 3)])
-def test_a_batch_equals_its_members_bit_for_bit(batch):
-    rng = np.random.default_rng(0)
-    many = limiter(SMALL, batch)
-    members = {index: limiter(SMALL) for index in np.ndindex(batch)}
-    for _ in range(20):
-        torque, share, speed = (
-            rng.normal(0, 40, (*batch, N)),
-            rng.uniform(-0.05, 1.05, (*batch, N)),
-            rng.normal(0, 15, (*batch, N)),
-        )
-        final, limited = many.apply(torque, position(share), speed, DT)
+@pytest.mark.parametrize('batch', [(), (1,), (5,), (2, 3)])
+@pytest.mark.parametrize('layout', ['C', 'F'])
+@pytest.mark.parametrize('robot', [ROBOT, SMALL], ids=['plain', 'power and heat'])
+def test_a_batch_equals_its_members_bit_for_bit(batch, layout, robot):
+    """Whatever its layout in memory, and whatever the others do: every other member is worked hard, the rest idle."""
+    rng, hard = np.random.default_rng(0), np.arange(np.prod(batch, dtype=int)).reshape(batch)[..., None] % 2 == 0
+    many, members = limiter(robot, batch), {index: limiter(robot) for index in np.ndindex(batch)}
+    for _ in range(50):
+        torque = np.where(hard, 2 * LIMITS.effort, 1.0) * rng.choice([-1, 0.5, 1], (*batch, N))
+        share, speed = rng.uniform(-0.2, 1.2, (*batch, N)), rng.normal(0, 15, (*batch, N))
+        torque, q, v = (np.array(part, order=layout) for part in (torque, position(share), speed))
+        final, limited = many.apply(torque, q, v, DT)
         for index, one in members.items():
-            alone, reasons = one.apply(torque[index], position(share)[index], speed[index], DT)
+            alone, reasons = one.apply(torque[index], q[index], v[index], DT)
             assert final[index].tobytes() == alone.tobytes()
             assert limited[index].tobytes() == reasons.tobytes()
+
+
+def test_what_one_limit_took_and_another_gave_back_counts_as_unaltered_in_a_batch_as_well():
+    """Far outside, the barrier wants full torque back, which is what was asked for, but what the rate did not give."""
+    q, full = np.tile(LIMITS.lower - 1.5, (2, 1)), np.stack([LIMITS.effort, -LIMITS.effort])
+    final, limited = limiter(batch=(2,)).apply(full, q, np.zeros((2, N)), DT)
+    np.testing.assert_array_equal(final, [LIMITS.effort, LIMITS.effort])
+    assert not limited[0].any()
+    assert limited[1].all()
+
+
+def test_a_batch_cannot_be_coupled():
+    with pytest.raises(ValueError, match='one robot'):
+        TorqueLimiter(ROBOT, (2,), certificate=go2_certificate(), dynamics=lambda q, v: (np.eye(N), np.zeros(N)))
 
 
 @given(TORQUE, SHARE, SPEED)
