@@ -14,7 +14,7 @@ from typing import Any
 from rclpy.node import Node
 
 WATCHDOG_NODE = 'watchdog_node'
-LIST_CONTROLLERS = '/controller_manager/list_controllers'
+LIST_CONTROLLERS = 'controller_manager/list_controllers'  # of our namespace
 
 
 class Rivals:
