@@ -21,7 +21,7 @@ from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.policy.statistics import load_statistics
 from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.safety.adoption import adopt
-from sim2real_ros.tools import describe
+from sim2real_ros.tools import contract_lines
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,10 +53,10 @@ def report(console: Console, contract: Contract, robot: Robot | None) -> None:
     for name, blocks in contract.observations.items():
         for b in range(len(blocks)):
             console.print(_terms(name, b, contract, runner.builder))
-    for line in describe.other_inputs(contract):
+    for line in contract_lines.other_inputs(contract):
         console.print(line)
     for name, action in contract.file.outputs.items():
-        console.print(describe.action(name, action, contract))
+        console.print(contract_lines.action(name, action, contract))
     console.print(_joints(contract, robot))
     if contract.file.assumptions:
         _print_assumptions(console, contract.file.assumptions)
@@ -75,10 +75,10 @@ def _head(contract: Contract, runner: PolicyRunner) -> Table:
         'robot': file.robot,
         'rate': f'{file.rate_hz:g} Hz, network {runner.network.warm_up_ms:.2f} ms on this machine',
         'needs': ', '.join(['joint_states', *runner.builder.needs]),
-        'velocity command': 'none' if file.commands.velocity is None else describe.velocity(file.commands.velocity),
-        'phase': 'none' if file.phase is None else describe.phase(file.phase),
-        **({} if file.commands.pose is None else {'goal pose': describe.goal(file.commands.pose)}),
-        **({} if file.motion is None else {'motion': describe.motion(file.motion)}),
+        'velocity command': 'none' if file.commands.velocity is None else contract_lines.velocity(file.commands.velocity),
+        'phase': 'none' if file.phase is None else contract_lines.phase(file.phase),
+        **({} if file.commands.pose is None else {'goal pose': contract_lines.goal(file.commands.pose)}),
+        **({} if file.motion is None else {'motion': contract_lines.motion(file.motion)}),
         'trained latency': 'not stated' if file.latency is None else f'{file.latency.trained_ms} ms',
         'golden vectors': 'none' if file.golden is None else f'{file.golden}, reproduced',
         'novelty': _novelty(contract),
