@@ -17,6 +17,7 @@ from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.safety.certificate import Certificate, certify
 from sim2real_ros.safety.modes import Event
+from sim2real_ros.safety.wiggle import RISE_S, SETTLE_S
 from sim2real_ros.signals import LEVEL_XYZW, JointTargets, RobotState, SafeTorque
 
 DT = 0.002  # s
@@ -135,9 +136,13 @@ class Rig:
         assert refusal is None, refusal
 
     def bring_to(self, mode: Mode) -> Rig:
-        """Bring a new rig to a mode the way an operator would; a pose is brought to its end, active past its blend."""
+        """Bring a new rig to a mode the way an operator would: pose and wiggle to their end, active past its blend."""
         self.run(1)
         if mode is Mode.OFF:
+            return self
+        if mode is Mode.WIGGLE:
+            self.insist(Event.WIGGLE)
+            self.run(round(2.1 * (RISE_S + SETTLE_S) / DT))
             return self
         self.insist(Event.DAMP)
         self.run(3)

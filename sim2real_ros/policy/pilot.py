@@ -32,6 +32,7 @@ class Pilot:
         """Load everything; raises what `adopt`, `PolicyRunner` and `NoveltyMonitor.of` raise."""
         adopt(robot, contract)  # what the safety node will say, before anything runs
         self.contract, self.runner = contract, PolicyRunner(contract)
+        self.runner.restrict_command(robot.command_share)
         self._novelty = NoveltyMonitor.of(contract)
         self._to_policy = JointMap(robot.joints, contract.joints, source=f'robot {robot.name}', target=contract.file.name)
         self.unfamiliar = ''

@@ -101,6 +101,10 @@ class PolicyRunner:
             reference = moment.motion.joint_pos if moment.motion is not None else None
         return self._decoder.decode(self._filtered, state.stamp, state.joint_pos, reference)
 
+    def restrict_command(self, share: float) -> None:
+        """Take only a share of the contract's range of velocity commands from now on."""
+        self._low, self._high = share * self._low, share * self._high
+
     def _moment(self, state: RobotState, command: np.ndarray, goal: np.ndarray | None) -> Moment:
         phase, time, reference = self._clock.tick(command), None, None
         if self._ticks is not None:

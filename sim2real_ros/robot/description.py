@@ -46,6 +46,7 @@ class Safety:
     peak_torque_s: float
     command_delay_s: float
     barrier: str  # auto | coupled | per_joint
+    blend_s: float
     tilt: TiltSection
 
 
@@ -79,6 +80,8 @@ class Robot:
     safety: Safety
     monitors: MonitorsSection
     simulation: Simulation | None  # None: the robot file says nothing of it
+    profile: str = ''  # that was chosen, '' for none
+    command_share: float = 1.0  # of the range of a policy's velocity command that the profile leaves
 
     def pose(self, name: str) -> np.ndarray:
         """Return the named pose, (n,) rad.

@@ -13,6 +13,7 @@ from sim2real_ros.errors import DocumentError
 from sim2real_ros.joints import by_name
 from sim2real_ros.paths import find_robot
 from sim2real_ros.robot.description import JointLimits, PoseSettings, Robot, Safety, Simulation
+from sim2real_ros.robot.profile import milder
 from sim2real_ros.robot.schema import LimitsSection, PoseMoveSection, RobotFile, SafetySection, SimulationSection
 from sim2real_ros.robot.urdf import UrdfJoint, read_joints, read_mounting
 from sim2real_ros.signals import LEVEL_XYZW
@@ -20,11 +21,11 @@ from sim2real_ros.signals import LEVEL_XYZW
 Table = Callable[[Mapping[str, float], str], np.ndarray]  # values by name and their place in the file -> (n,)
 
 
-def load_robot(robot: str | Path) -> Robot:
-    """Load a robot by shipped name or by the path of its YAML file.
+def load_robot(robot: str | Path, profile: str = '') -> Robot:
+    """Load a robot by shipped name or by the path of its YAML file, made milder by one of its profiles where one is named.
 
     Raises:
-        NotFoundError: no such robot, or its URDF is missing.
+        NotFoundError: no such robot, it has no such profile, or its URDF is missing.
         DocumentError: the YAML or the URDF has faults; all are listed.
     """
     path = find_robot(str(robot))
@@ -57,7 +58,7 @@ def load_robot(robot: str | Path) -> Robot:
     )
     if faults:
         raise DocumentError(str(path), faults)
-    return loaded
+    return milder(loaded, profile, document.profiles) if profile else loaded
 
 
 def _declared_limits(declared: Sequence[UrdfJoint]) -> JointLimits:
@@ -140,6 +141,7 @@ def _safety(section: SafetySection, limits: JointLimits, joints: tuple[str, ...]
         peak_torque_s=section.peak_torque_s,
         command_delay_s=section.command_delay_s,
         barrier=section.barrier,
+        blend_s=section.blend_s,
         tilt=section.tilt,
         **tables,
     )

@@ -65,6 +65,7 @@ class SafetySection(Section):
     # From the stamp of a state to the torque that answers it, s. Too large costs speed near limits, too small the limits.
     command_delay_s: Annotated[float, Field(ge=0, le=0.05)] = 0.004
     barrier: Literal['auto', 'coupled', 'per_joint'] = 'auto'  # auto: coupled for a fixed base, where MuJoCo is installed
+    blend_s: Annotated[float, Field(gt=0, le=10)] = 0.3  # from holding the pose to following a policy, and from one to the next
     tilt: TiltSection
 
 
@@ -92,6 +93,15 @@ class MonitorsSection(Section):
     operator_timeout_s: Positive | None = None  # age of the operator's heartbeat; null: none is expected
 
 
+class ProfileSection(Section):
+    """A milder robot, for the parameter `profile`: what is given here replaces or lowers what the file says elsewhere."""
+
+    effort: Share = 1.0  # of each effort limit and continuous torque
+    command: Share = 1.0  # of the range of each policy's velocity command
+    pose_duration_s: Annotated[float, Field(ge=0.5, le=30)] | None = None
+    blend_s: Annotated[float, Field(gt=0, le=10)] | None = None
+
+
 class SimulationSection(Section):
     """Figures that only the embedded simulator and training use."""
 
@@ -117,4 +127,5 @@ class RobotFile(Section):
     sensors: SensorsSection
     safety: SafetySection
     monitors: MonitorsSection = MonitorsSection()
+    profiles: dict[str, ProfileSection] = {}
     simulation: SimulationSection | None = None  # without it the robot cannot be simulated

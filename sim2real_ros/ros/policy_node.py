@@ -79,6 +79,9 @@ class PolicyNode(LifecycleNode):
         declare(self, 'policies_folder', '', 'Folder in which policies are looked for by name first.', fixed=False)
         declare(self, 'shadow_policy', '', 'A policy that runs beside, published and never followed.', fixed=False)
         declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file. Read at configure.', fixed=False)
+        self._profile = declare(
+            self, 'profile', '', 'A profile of the robot file that makes it milder, as first_steps; empty: none.'
+        )
         self._autostart = declare(self, 'autostart', True, 'Configure and activate at start, and end when that fails.')
         self._lockstep = declare(self, 'lockstep', False, 'The simulator waits for every answer: pair sensor samples by stamp.')
         twist = declare(self, 'cmd_vel_type', 'twist', f'Message type of cmd_vel: {" or ".join(TWISTS)}.')
@@ -107,7 +110,7 @@ class PolicyNode(LifecycleNode):
         """Load and check robot, contract and network; announce the contract."""
         try:
             robot_name = self.get_parameter('robot').value
-            robot = load_robot(robot_name)
+            robot = load_robot(robot_name, self._profile)
             pilot = Pilot.of(robot, self._place(self.get_parameter('policy').value))
             _refuse_missing(robot, pilot)
             self._shadow.choose(robot, self._place(self.get_parameter('shadow_policy').value))
@@ -186,6 +189,7 @@ class PolicyNode(LifecycleNode):
         if reason == 'running' and slow:
             reason = f'joint states come slower than the policy rate: {slow} gaps in the last second'
         values = {'ticks': self._ticks, 'last tick ms': f'{self._tick_ms:.2f}', 'followed': self._followed}
+        values |= {'profile': self._profile or 'none'}
         values |= {'policy': pilot.name if pilot is not None else 'none', 'shadow': self._shadow.name or 'none'}
         return 'ok' if reason == 'running' else 'warn', reason, values
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`safety_node`: the only publisher of motor commands. Joint targets -> PD -> torque -> filter -> command, per joint state.
 
-It imports neither onnxruntime nor the policy. Services set the mode; the loop thread does the rest.
+It imports neither onnxruntime nor the policy. Services set the mode; the loop thread does the rest. A read-only node has no
+publisher of commands at all: it shows what it would command on `safety/preview`.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from __future__ import annotations
 import json
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Empty, Float64MultiArray, String
 from std_srvs.srv import Trigger
@@ -21,7 +25,8 @@ from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import JointError, Sim2RealError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.conversions import OUTPUTS, policy_trace_from, seconds, targets_from
+from sim2real_ros.ros.controller_order import CONTROLLER, ControllerOrder
+from sim2real_ros.ros.conversions import OUTPUTS, policy_trace_from, seconds, targets_from, time_message
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
@@ -33,16 +38,21 @@ from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.safety.findings import Fault
 from sim2real_ros.safety.limits import Limit
 from sim2real_ros.safety.modes import Event
+from sim2real_ros.safety.observer import Observer
 from sim2real_ros.safety.recorder import FlightRecorder
+from sim2real_ros.safety.wiggle import Wiggle
 from sim2real_ros.signals import SafeTorque
 
 SERVICES = {
     'damp': Event.DAMP,
     'pose': Event.POSE,
     'activate': Event.ACTIVATE,
+    'wiggle': Event.WIGGLE,
     'estop': Event.ESTOP,
     'reset': Event.RESET,
 }
+ARMING = (Event.DAMP, Event.POSE, Event.ACTIVATE, Event.WIGGLE)
+STANDING = 10  # joint states of one stamp
 FAREWELL_S, FAREWELL_LIMIT_S = 0.25, 2.0  # damping on the way out: at least, and at most until the robot is at rest
 
 
@@ -52,7 +62,8 @@ class SafetyNode(Node):
     def __init__(self) -> None:
         super().__init__('safety_node')
         self.exit_code: int | None = None
-        robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'))
+        profile = declare(self, 'profile', '', 'A profile of the robot file that makes it milder, as first_steps; empty: none.')
+        robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'), profile)
         order = command_joints(self, robot)
         self._sim_time = declare(
             self,
@@ -60,6 +71,7 @@ class SafetyNode(Node):
             False,
             "Stamps are simulated: a pause of the stream is not a fault. rclpy's use_sim_time is not needed.",
         )
+        self._read_only = declare(self, 'read_only', False, 'Observe and compute, command nothing.')
         self._lockstep = declare(self, 'lockstep', False, 'The simulator waits for every answer: pair sensor samples by stamp.')
         topic, writer = OUTPUTS[kind := output(self)]
         self._impedance = kind == 'impedance'
@@ -68,23 +80,37 @@ class SafetyNode(Node):
             robot.joints, robot=robot.name, rate_hz=robot.sensors.rate_hz, folder=Path(trips).expanduser() if trips else None,
             decode=policy_trace_from, saved=self._on_saved, warn=self.get_logger().warning,
         )  # fmt: skip
-        self._filter = SafetyFilter(robot, recorder=self._recorder)
+        self._filter = (Observer if self._read_only else SafetyFilter)(robot, recorder=self._recorder)
         self._lock = threading.Lock()
         self._writer = writer(robot, order, self.get_name())
         self._mode_out = self.create_publisher(String, 'safety/mode', qos.LATCHED)
-        self._command_out = self.create_publisher(Float64MultiArray, topic, qos.COMMAND)
+        if self._read_only:  # nothing that could command is even there
+            self._preview_out = self.create_publisher(JointState, 'safety/preview', qos.COMMAND)
+        else:
+            self._command_out = self.create_publisher(Float64MultiArray, topic, qos.COMMAND)
+        self._wiggle_out = self.create_publisher(JointState, 'safety/wiggle', qos.LATCHED)
         self._answer_out = self.create_publisher(String, 'safety/candidate', qos.COMMAND)
         self.create_subscription(String, 'policy/contract', self._on_contract, qos.LATCHED)
         self.create_subscription(String, 'policy/candidate', self._on_candidate, qos.COMMAND)
         if robot.monitors.operator_timeout_s is not None:
             self.create_subscription(Empty, 'operator/heartbeat', self._on_heartbeat, qos.COMMAND)
-        self._rivals = Rivals(self, self._command_out.topic_name, order, self._on_rivals)
-        self.create_timer(1.0, self._rivals.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._watches: list[Rivals | ControllerOrder] = [
+            Rivals(self, self.resolve_topic_name(topic), order, partial(self._on_obstacle, 'second_publisher')),
+        ]
+        text = 'The controller that takes the commands. Where it is there, its joints must be ours; empty: there is none.'
+        controller = declare(self, 'controller', CONTROLLER, text)
+        if controller and not self._impedance:
+            self._watches.append(ControllerOrder(self, controller, order, partial(self._on_obstacle, 'command_order')))
+        if not self._read_only:  # then others may command as they like
+            self.create_timer(1.0, self._look_around, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        declare(self, 'wiggle_joint', robot.joints[0], 'The joint that ~/wiggle wiggles next.', fixed=False)
+        self.add_on_set_parameters_callback(self._on_parameters)
         for name, event in SERVICES.items():
             self.create_service(Trigger, f'~/{name}', lambda _, reply, event=event: self._serve(event, reply))
         self._shown: tuple[Mode, Fault | None] = (Mode.FAULT, None)
         self._last_arrival = time.monotonic()
-        self._last_stamp_ns = 0
+        self._last_stamp_ns = self._same_stamp = 0
+        self._told: Wiggle | None = None
         self._ticks = self._worst_us = 0
         self._limited = {str(limit.name): 0 for limit in Limit if limit}  # all keys now: another thread iterates
         self._refused = ''
@@ -114,7 +140,7 @@ class SafetyNode(Node):
     def close(self) -> None:
         """Damp until the robot is at rest, then leave no torque behind: controllers hold the last command for ever."""
         with self._lock:
-            commanding = self._filter.mode is not Mode.OFF
+            commanding = self._filter.mode not in (Mode.OFF, Mode.WIGGLE)  # signs may be wrong then: leave it slack
             if commanding and self._filter.mode is not Mode.FAULT:
                 self._filter.request(Event.DAMP)
             self._show_mode()
@@ -130,17 +156,36 @@ class SafetyNode(Node):
     # --- executor thread
 
     def _serve(self, event: Event, reply: Trigger.Response) -> Trigger.Response:
-        if event in (Event.DAMP, Event.POSE, Event.ACTIVATE):
-            self._rivals.look()
+        if event in ARMING and not self._read_only:
+            self._look_around()
         with self._lock:
             refusal = self._filter.request(event)
             self._show_mode()
+            if refusal is not None and self._sensors.problem:
+                refusal = f'{refusal}; {self._paused() or self._sensors.problem}'
             if refusal is not None and event is Event.ACTIVATE and self._refused:
                 refusal = f'{refusal}; {self._refused}'
             reply.success, reply.message = refusal is None, refusal or self._filter.mode.value
         if refusal is not None:
             self.get_logger().info(f'{event.value} refused: {refusal}')
         return reply
+
+    def _paused(self) -> str:
+        """Return that the simulation is paused, where its joint states repeat one stamp and nothing else comes; else ''."""
+        if not self._sim_time or self._same_stamp < STANDING:
+            return ''
+        return f'time stands still at {1e-9 * self._last_stamp_ns:.3f} s: the simulation is paused, let it go on'
+
+    def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
+        """Choose the joint that is wiggled next."""
+        for parameter in parameters:
+            joints = self._filter.robot.joints
+            if parameter.name == 'wiggle_joint' and parameter.value not in joints:
+                reason = f'{parameter.value} is no joint of robot {self._filter.robot.name}; its joints are {", ".join(joints)}'
+                return SetParametersResult(successful=False, reason=reason)
+            if parameter.name == 'wiggle_joint':
+                self._filter.wiggle_joint = parameter.value
+        return SetParametersResult(successful=True)
 
     def _on_contract(self, message: String) -> None:
         try:
@@ -169,13 +214,18 @@ class SafetyNode(Node):
         with self._lock:
             self._filter.operator_alive()
 
-    def _on_rivals(self, text: str) -> None:
+    def _look_around(self) -> None:
+        for watch in self._watches:
+            watch.look()
+
+    def _on_obstacle(self, name: str, text: str) -> None:
+        """Take note of a reason from outside not to arm, '' when it is gone; what is armed already stops."""
         with self._lock:
             if text:
-                self._filter.obstacles['second_publisher'] = text
-                self._filter.trip(Fault('second_publisher', text))
+                self._filter.obstacles[name] = text
+                self._filter.trip(Fault(name, text))
             else:
-                self._filter.obstacles.pop('second_publisher', None)
+                self._filter.obstacles.pop(name, None)
             self._show_mode()
 
     def _on_saved(self, path: Path) -> None:
@@ -185,6 +235,8 @@ class SafetyNode(Node):
         with self._lock:
             mode, fault, warnings = self._filter.mode, self._filter.fault, '; '.join(self._filter.warnings.values())
         text = f'{fault.name}: {fault.message}' if fault is not None else self._refused or self._sensors.problem or warnings
+        if not text and isinstance(self._filter, Observer) and self._filter.finding is not None:
+            text = f'would have stopped: {self._filter.finding.name}: {self._filter.finding.message}'
         text = text or mode.value
         level = 'error' if fault is not None else 'ok' if text == mode.value else 'warn'
         values = {
@@ -193,6 +245,8 @@ class SafetyNode(Node):
             'worst tick us': self._worst_us,
             'last change': self._filter.last_change,
             'barrier': 'coupled' if self._filter.coupled else 'per joint',
+            'profile': self._filter.robot.profile or 'none',
+            'read only': self._read_only,
         }
         values |= {f'limited by {name}': count for name, count in self._limited.items()}
         self._worst_us = 0
@@ -218,6 +272,7 @@ class SafetyNode(Node):
 
     def _on_joint_state(self, sample: Sample) -> None:
         start = time.perf_counter()
+        self._same_stamp = self._same_stamp + 1 if sample.stamp_ns == self._last_stamp_ns else 0
         self._last_arrival, self._last_stamp_ns = time.monotonic(), sample.stamp_ns
         try:
             state = self._sensors.state(sample)
@@ -239,14 +294,36 @@ class SafetyNode(Node):
             if not self._lockstep:
                 self._filter.took(took)
             self._show_mode()
+        if isinstance(self._filter, Observer):
+            self._show_preview(self._filter)
         if safe is None:
             return
+        self._show_wiggle(sample)
         self._ticks += 1
         self._worst_us = max(self._worst_us, round(1e6 * took))
         for mask in safe.limited[safe.limited > 0].tolist():
             for limit in Limit:
                 if limit & mask:
                     self._limited[str(limit.name)] += 1
+
+    def _show_preview(self, observer: Observer) -> None:
+        if observer.preview is not None:
+            message = JointState(name=list(observer.robot.joints), effort=observer.preview.tolist())
+            message.header.stamp = time_message(self._last_stamp_ns)
+            self._preview_out.publish(message)
+        if observer.finding is not None:
+            fault = observer.finding
+            self.get_logger().warning(f'would have stopped: {fault.name}: {fault.message}', throttle_duration_sec=1.0)
+
+    def _show_wiggle(self, sample: Sample) -> None:
+        """Tell how far each joint went, once, when one's turn is over: its name is the frame."""
+        wiggle = self._filter.wiggle
+        if wiggle is None or not wiggle.done or wiggle is self._told:
+            return
+        self._told = wiggle
+        message = JointState(name=list(self._filter.robot.joints), position=wiggle.response.tolist())
+        message.header.stamp, message.header.frame_id = time_message(sample.stamp_ns), wiggle.joint
+        self._wiggle_out.publish(message)
 
     def _on_silence(self) -> None:
         """No joint state for the time-out: on hardware a fault, in a simulator perhaps a pause."""

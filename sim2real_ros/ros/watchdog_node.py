@@ -28,6 +28,7 @@ from sim2real_ros.safety.filter import last_resort, last_resort_impedance
 from sim2real_ros.safety.modes import Mode
 
 LABEL_END = 64  # bytes of a serialised command that hold the beginning of its label
+SLACK = f':{Mode.WIGGLE.value}'.encode()  # at the end of the label of such a command
 UNANSWERED = 3  # looks at new joint states without a command, whatever their stamps: one late message is no silence
 LOOK_S = 0.004  # between two looks; not every joint state need be seen
 
@@ -58,7 +59,7 @@ class WatchdogNode(Node):
         self._fresh = False  # a command came since the last joint state
         self._silent_since = 0.0  # stamp of the last joint state that had a command
         self._unanswered = 0  # joint states since then
-        self._commanding = self._warm = False
+        self._commanding = self._warm = self._slack = False
         self._last_stamp_ns, self._last_arrival = 0, time.monotonic()
         self._times = 0
         self._loop = ControlLoop(self, 'watchdog', idle=self._on_silence, idle_s=0.02, pause=lambda: LOOK_S)
@@ -82,8 +83,10 @@ class WatchdogNode(Node):
         return 'ok', 'watching' if self._watching else 'no command yet', {'interventions': self._times}
 
     def _on_command(self, data: bytes) -> None:
-        if WATCHDOG.encode() not in data[:LABEL_END]:
+        label = data[:LABEL_END]
+        if WATCHDOG.encode() not in label:
             self._watching = self._fresh = True
+            self._slack = SLACK in label
 
     def _on_joint_state(self, sample: Sample) -> None:
         self._last_stamp_ns, self._last_arrival = sample.stamp_ns, time.monotonic()
@@ -125,6 +128,8 @@ class WatchdogNode(Node):
 
     def _command(self, stamp: float, joint_vel: np.ndarray) -> bytes:
         robot = self._robot
+        if self._slack:
+            joint_vel = np.full(len(robot.joints), np.nan)  # no damping with signs that may be wrong
         command = last_resort_impedance(robot, stamp) if self._impedance else last_resort(robot, stamp, joint_vel)
         return self._writer.write(command, self._last_stamp_ns, Mode.DAMPING.value)  # type: ignore[arg-type]
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from sim2real_ros.robot import Robot
 from sim2real_ros.rotations import tilt
+from sim2real_ros.safety.wiggle import Wiggle
 from sim2real_ros.signals import RobotState
 
 GREEN_S = 1.0  # nothing may have been wrong for so long
@@ -48,3 +49,13 @@ def torque_refusals(robot: Robot, holding: np.ndarray, following: np.ndarray) ->
         f'the policy asks {robot.joints[worst]} for {following[worst]:.1f} N m where {holding[worst]:.1f} hold it, '
         f'allowed {TORQUE_STEP:.0%} of its limit'
     ]
+
+
+def wiggle_refusals(robot: Robot, state: RobotState, under_way: Wiggle | None) -> list[str]:
+    """Return why no joint may be wiggled now: another one is, or the robot moves."""
+    if under_way is not None and not under_way.done:
+        return [f'{under_way.joint} is being wiggled, wait for its end']
+    worst = int(np.abs(state.joint_vel).argmax())
+    if abs(state.joint_vel[worst]) > SPEED:
+        return [f'{robot.joints[worst]} moves at {state.joint_vel[worst]:.2f} rad/s: let the robot hang or lie still']
+    return []

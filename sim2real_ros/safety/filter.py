@@ -28,6 +28,7 @@ from sim2real_ros.safety.policy_link import PolicyLink
 from sim2real_ros.safety.recorder import FlightRecorder
 from sim2real_ros.safety.reference import Reference
 from sim2real_ros.safety.stream import StreamMonitor
+from sim2real_ros.safety.wiggle import Wiggle
 from sim2real_ros.signals import Gains, Impedance, JointTargets, RobotState, SafeImpedance, SafeTorque
 
 REST_SPEED = 0.2  # rad/s
@@ -45,6 +46,8 @@ class SafetyFilter:
         fault: why it stopped, while in the mode `fault`.
         last_change: why the mode before this one was left: fault, withdrawal or operator; for diagnostics.
         obstacles: reasons from outside why the robot may not be armed, by name.
+        wiggle: the joint whose turn it is in the mode `wiggle`, or was last.
+        wiggle_joint: whose turn it is next.
         certificate: what its joints can brake.
         coupled: whether the barrier knows the mass matrix.
     """
@@ -82,6 +85,9 @@ class SafetyFilter:
         self._overruns = 0
         self._answer: tuple[Impedance, np.ndarray] | None = None  # what was asked in the last step, and its torque
         self.obstacles: dict[str, str] = {}
+        self.wiggle: Wiggle | None = None
+        self.wiggle_joint = robot.joints[0]
+        self._slack = False  # whether signs are not known to be right, so that even damping might drive
 
     # --- the policy
 
@@ -162,6 +168,8 @@ class SafetyFilter:
         refusal = self._refusal(goal)
         if refusal is None:
             self._enter(goal, f'operator: {event.value}')
+        if refusal is None and event is Event.WIGGLE and self._state is not None:
+            self.wiggle = Wiggle(self.robot, self.wiggle_joint, self._state)
         return refusal
 
     def trip(self, fault: Fault, event: Event = Event.FAULT) -> None:
@@ -287,6 +295,8 @@ class SafetyFilter:
 
     def _command(self, state: RobotState, dt: float) -> SafeTorque:
         q, v, mode = state.joint_pos, state.joint_vel, self.mode
+        if self._slack:
+            return self._slackened(state)
         asked = self._reference.impedance(mode, state.stamp, self._link.followed())
         wanted = pd_torque(asked.targets, asked.gains, q, v)
         torque, limited = self._limiter.apply(wanted, q, v, dt)
@@ -306,12 +316,25 @@ class SafetyFilter:
 
     def _blind(self, state: RobotState) -> SafeTorque:
         """Answer a state on which no limit can be computed."""
+        if self._slack:
+            return self._slackened(state)
         self._limiter.reset()
         self._answer = None
         safe = last_resort(self.robot, state.stamp, state.joint_vel)
         if self._recorder is not None:
             self._recorder.write(self.mode, state, None, None, None, None, None, safe.torque, 0)
         return safe
+
+    def _slackened(self, state: RobotState) -> SafeTorque:
+        """Answer a state in the mode `wiggle`, or in the fault that ended it: without feedback, that of the limits included."""
+        going = self.mode is Mode.WIGGLE and self.wiggle is not None
+        torque = self.wiggle.torque(state) if going and self.wiggle is not None else self._still
+        self._limiter.reset()
+        asked = Impedance(JointTargets(state.stamp, state.joint_pos, self._still, torque), Gains(self._still, self._still))
+        self._answer = asked, torque
+        if self._recorder is not None:
+            self._recorder.write(self.mode, state, asked.targets, torque, torque, torque, torque, torque, 0)
+        return SafeTorque(state.stamp, torque, self._still.astype(np.uint8))
 
     # --- modes
 
@@ -322,8 +345,11 @@ class SafetyFilter:
             return 'no complete sensor sample has arrived yet (joint_states, and imu/data for a floating base)'
         if not self._checks.finite(state):
             return 'the last sensor sample is not finite'
-        if self.obstacles and self.mode in (Mode.OFF, Mode.FAULT, Mode.DAMPING):
-            return '; '.join(self.obstacles.values())
+        if self.mode in (Mode.OFF, Mode.FAULT, Mode.DAMPING):
+            if self._stream.standing:
+                return f'time stands still at {state.stamp:.3f} s: the simulation is paused, let it go on'
+            if self.obstacles:
+                return '; '.join(self.obstacles.values())
         reasons = self._green_refusals(state.stamp) if goal is Mode.ACTIVE or self.mode in (Mode.FAULT, Mode.DAMPING) else []
         if (self.mode, goal) == (Mode.DAMPING, Mode.DAMPING):
             return None
@@ -331,6 +357,8 @@ class SafetyFilter:
             reasons += entry.rest_refusals(self.robot, state)
         if goal is Mode.ACTIVE:
             reasons += self._policy_refusals(state)
+        if goal is Mode.WIGGLE:
+            reasons += entry.wiggle_refusals(self.robot, state, self.wiggle if self.mode is Mode.WIGGLE else None)
         return '; '.join(reasons) or None
 
     def _green_refusals(self, stamp: float) -> list[str]:
@@ -373,6 +401,7 @@ class SafetyFilter:
             self._red_why = JUST_BEGUN
         if goal is Mode.ACTIVE:
             self._conduct.reset()
+        self._slack = goal is Mode.WIGGLE or (goal is Mode.FAULT and self.mode is Mode.WIGGLE)
         if self._state is not None:
             self._reference.enter(goal, self._state, self._limiter.torque, abrupt=abrupt)
         self.mode = goal

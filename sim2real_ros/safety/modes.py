@@ -12,6 +12,8 @@
      reset         |
 fault -------------+        any but off -- fault --> fault        any -- estop --> fault
 
+off, damping -- wiggle --> wiggle -- damp --> damping
+
 `withdraw` is the filter's own: the policy or its operator has fallen silent, or the policy works against its limits. The
 robot goes into damping with the reason; nothing is latched, since the robot itself is in order.
 """
@@ -28,7 +30,8 @@ class Mode(str, Enum):
     DAMPING = 'damping'  # torque = -kd qd: the robot sinks
     POSE = 'pose'  # moves to the default pose and holds it
     ACTIVE = 'active'  # follows the policy
-    FAULT = 'fault'  # damping, latched until reset
+    WIGGLE = 'wiggle'  # every joint is slack but one, which gets a small torque: is the wiring right?
+    FAULT = 'fault'  # damping (slack where it was wiggle before), latched until reset
 
 
 class Event(str, Enum):
@@ -37,6 +40,7 @@ class Event(str, Enum):
     DAMP = 'damp'
     POSE = 'pose'
     ACTIVATE = 'activate'
+    WIGGLE = 'wiggle'
     ESTOP = 'estop'
     RESET = 'reset'
     WITHDRAW = 'withdraw'
@@ -45,9 +49,11 @@ class Event(str, Enum):
 
 TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     (Mode.OFF, Event.DAMP): Mode.DAMPING,
+    (Mode.OFF, Event.WIGGLE): Mode.WIGGLE,
     (Mode.OFF, Event.ESTOP): Mode.FAULT,
     (Mode.DAMPING, Event.DAMP): Mode.DAMPING,
     (Mode.DAMPING, Event.POSE): Mode.POSE,
+    (Mode.DAMPING, Event.WIGGLE): Mode.WIGGLE,
     (Mode.DAMPING, Event.ESTOP): Mode.FAULT,
     (Mode.DAMPING, Event.FAULT): Mode.FAULT,
     (Mode.POSE, Event.ACTIVATE): Mode.ACTIVE,
@@ -60,12 +66,16 @@ TRANSITIONS: dict[tuple[Mode, Event], Mode] = {
     (Mode.ACTIVE, Event.WITHDRAW): Mode.DAMPING,
     (Mode.ACTIVE, Event.ESTOP): Mode.FAULT,
     (Mode.ACTIVE, Event.FAULT): Mode.FAULT,
+    (Mode.WIGGLE, Event.WIGGLE): Mode.WIGGLE,
+    (Mode.WIGGLE, Event.DAMP): Mode.DAMPING,
+    (Mode.WIGGLE, Event.ESTOP): Mode.FAULT,
+    (Mode.WIGGLE, Event.FAULT): Mode.FAULT,
     (Mode.FAULT, Event.ESTOP): Mode.FAULT,
     (Mode.FAULT, Event.RESET): Mode.DAMPING,
 }
 
 
-OPERATOR = (Event.DAMP, Event.POSE, Event.ACTIVATE, Event.ESTOP, Event.RESET)  # the others are the filter's own
+OPERATOR = (Event.DAMP, Event.POSE, Event.ACTIVATE, Event.WIGGLE, Event.ESTOP, Event.RESET)  # the others are the filter's own
 
 
 def possible(mode: Mode) -> list[str]:

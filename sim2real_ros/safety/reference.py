@@ -13,8 +13,6 @@ from sim2real_ros.safety.modes import Mode
 from sim2real_ros.safety.pose import PoseMove
 from sim2real_ros.signals import Gains, Impedance, JointTargets, RobotState
 
-BLEND_S = 0.3  # from holding the pose to following the policy
-SWAP_S = 0.3  # from following one policy to following the next
 RAMP_S = 0.06  # the torque of before dies away while the damping grows
 
 
@@ -31,6 +29,7 @@ class Reference:
         self._zero = np.zeros(len(robot.joints))
         self._damping = self._damped(robot.damping, self._zero)
         self._hold = Gains(robot.pose_move.stiffness, robot.pose_move.damping)
+        self._blend_s = robot.safety.blend_s
         self.goal = robot.pose('stand')
         self._move: PoseMove | None = None
         self._since = -math.inf  # stamp at which the mode was entered
@@ -84,10 +83,10 @@ class Reference:
             share = since / RAMP_S
             return self._damped(share * self._robot.damping, (1 - share) * self._left)
         if mode is Mode.ACTIVE and followed is not None:
-            if since < BLEND_S:
-                return self._blended(Impedance(self._move.targets(stamp), self._hold), followed, since / BLEND_S)
-            if self._before is not None and stamp - self._swapped < SWAP_S:
-                return self._blended(self._before, followed, (stamp - self._swapped) / SWAP_S)
+            if since < self._blend_s:
+                return self._blended(Impedance(self._move.targets(stamp), self._hold), followed, since / self._blend_s)
+            if self._before is not None and stamp - self._swapped < self._blend_s:
+                return self._blended(self._before, followed, (stamp - self._swapped) / self._blend_s)
             self._before = None
             return followed
         return Impedance(self._move.targets(stamp), self._hold)

@@ -4,7 +4,7 @@
 | finding | found when | within | what it does |
 |---|---|---|---|
 | (dropped) | a stamp is not newer than the last one | the same tick | the state is not used |
-| stamp_order | three such in 1 s | the third | fault |
+| stamp_order | three such in 1 s; not the many of one stamp by which a paused simulation goes on | the third | fault |
 | clock_jump | the stamp went back by 0.2 s, or parted from the steady clock by `clock_trip_s` | the same tick | fault |
 | joint_rate | the mean rate over 1 s is off by `rate_trip` (`rate_warn`) | 1 s | fault (warning) |
 | dropped_states | `dropped_trip` (`dropped_warn`) of the states of 1 s did not come | 1 s | fault (warning) |
@@ -41,7 +41,13 @@ class StreamMonitor:
         self._arrival: float | None = None
         self._begin, self._count, self._missed = 0.0, 0, 0
         self._repeats: list[float] = []
+        self._copies = 0  # of the last stamp
         self.warnings = {}
+
+    @property
+    def standing(self) -> bool:
+        """Whether simulated time stands still: a paused Gazebo repeats its last joint state for ever."""
+        return self._copies > 1
 
     def see(self, stamp: float, arrival: float | None) -> tuple[bool, Fault | None]:
         """Take note of a state.
@@ -59,8 +65,8 @@ class StreamMonitor:
             return True, None
         step = stamp - last
         if not 0 < step < math.inf:
-            return self._not_newer(stamp, step)
-        self._last, self._count = stamp, self._count + 1
+            return self._not_newer(stamp, step, simulated=arrival is None)
+        self._last, self._count, self._copies = stamp, self._count + 1, 0
         if step > self._silence_s:  # no gap but a stop, which the checks call by its name: stale_joint_state
             self._begin, self._count, self._missed = stamp, 0, 0
         elif step > self._gap_s:
@@ -71,12 +77,16 @@ class StreamMonitor:
             fault = fault or self._window(stamp)
         return True, fault
 
-    def _not_newer(self, stamp: float, step: float) -> tuple[bool, Fault | None]:
+    def _not_newer(self, stamp: float, step: float, *, simulated: bool) -> tuple[bool, Fault | None]:
         if step < -BACK_S:
             self.reset()
             self._last = self._begin = stamp
             return True, Fault('clock_jump', f'the stamp of joint_states went back by {-step:.3f} s')
         last = self._last or 0.0
+        self._copies += simulated and step == 0
+        if self.standing:  # no second driver: the clock does not go on
+            self._repeats = [at for at in self._repeats if at != last]
+            return False, None
         self._repeats = [*(at for at in self._repeats if last - at < WINDOW_S), last]
         if len(self._repeats) < REPEATS:
             return False, None

@@ -18,10 +18,11 @@ from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.safety.filter import EXPIRY_PERIODS, last_resort, last_resort_impedance
 from sim2real_ros.safety.limits import Limit
 from sim2real_ros.safety.modes import Event
-from sim2real_ros.safety.reference import BLEND_S, RAMP_S
+from sim2real_ros.safety.reference import RAMP_S
 from sim2real_ros.signals import Impedance, JointTargets
 
 ROBOT = go2()
+BLEND_S = ROBOT.safety.blend_s
 N = len(ROBOT.joints)
 EFFORT = ROBOT.limits.effort
 POWERED = [mode for mode in Mode if mode is not Mode.OFF]

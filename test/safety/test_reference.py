@@ -12,11 +12,12 @@ from safety_rig import go2
 
 from sim2real_ros.action.pd import pd_torque
 from sim2real_ros.safety import Mode
-from sim2real_ros.safety.reference import BLEND_S, RAMP_S, Reference
+from sim2real_ros.safety.reference import RAMP_S, Reference
 from sim2real_ros.signals import LEVEL_XYZW, Gains, Impedance, JointTargets, RobotState
 
 ROBOT = go2()
 N = len(ROBOT.joints)
+BLEND_S = ROBOT.safety.blend_s
 STAND = ROBOT.pose('stand')
 ZERO = np.zeros(N)
 HOLD = Gains(ROBOT.pose_move.stiffness, ROBOT.pose_move.damping)
