@@ -13,6 +13,8 @@ class Options:
     policy: str = field(default='go2_velocity', metadata={'help': 'shipped policy name, folder, contract YAML or ONNX file'})
     robot: str = field(default='go2', metadata={'help': 'shipped robot name or robot YAML file'})
     namespace: str = field(default='', metadata={'help': 'namespace of all nodes and topics, for more than one robot'})
+    profile: str = field(default='', metadata={'help': 'profile of the robot file that makes it milder, as first_steps'})
+    read_only: bool = field(default=False, metadata={'help': 'observe and compute, command nothing'})
     use_sim_time: bool = field(default=True, metadata={'help': 'stamps come from a simulated clock'})
     params_file: str = field(default='', metadata={'help': 'ROS 2 parameter file, applied last'})
     autostart: bool = field(default=True, metadata={'help': 'configure and activate policy_node at start'})
@@ -86,8 +88,12 @@ def control(options: Options) -> list[Process]:
         {'sim_time': options.use_sim_time},
         {'lockstep': options.lockstep},
     )
+    profile = {'profile': options.profile}
+    watchdog = Process('watchdog_node', {**robot, **clock, 'output': options.output})
+    safety = {**robot, **profile, **clock, **lockstep, 'output': options.output, 'read_only': options.read_only}
+    policy = {**robot, **profile, **lockstep, 'policy': options.policy, 'autostart': options.autostart}
     return [
-        Process('watchdog_node', {**robot, **clock, 'output': options.output}),
-        Process('safety_node', {**robot, **clock, **lockstep, 'output': options.output}),
-        Process('policy_node', {**robot, **lockstep, 'policy': options.policy, 'autostart': options.autostart}),
+        *([] if options.read_only else [watchdog]),  # it would take over from whoever commands the robot meanwhile
+        Process('safety_node', safety),
+        Process('policy_node', policy),
     ]
