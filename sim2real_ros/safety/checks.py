@@ -85,7 +85,7 @@ class StateChecks:
         worst = self._compare(state, previous, dt)
         if not worst <= 1.0 and not self.finite(state):
             self.green, self._previous = False, previous
-            return state, self._not_finite(state)
+            return state, self.not_finite(state)
         fault = self._timing(state, dt) or (self._base(state, dt) if self._robot.floating else None)
         if previous is not None:
             fault = fault or self._frozen(state, previous) or self._disagreement(state, previous, dt)
@@ -236,7 +236,8 @@ class StateChecks:
         joints = ', '.join(f'{self._robot.joints[i]} at {values[i]:.2f} {unit}' for i in np.flatnonzero(where))
         return Fault(name, f'{joints} is {what}')
 
-    def _not_finite(self, state: RobotState) -> Fault:
+    def not_finite(self, state: RobotState) -> Fault:
+        """Name what is not finite."""
         names = [f'{self._robot.joints[i]} position' for i in np.flatnonzero(~np.isfinite(state.joint_pos))]
         names += [f'{self._robot.joints[i]} velocity' for i in np.flatnonzero(~np.isfinite(state.joint_vel))]
         if not np.isfinite(state.base_quat_xyzw).all():

@@ -344,7 +344,7 @@ class SafetyFilter:
         if state is None:
             return 'no complete sensor sample has arrived yet (joint_states, and imu/data for a floating base)'
         if not self._checks.finite(state):
-            return 'the last sensor sample is not finite'
+            return f'{self._checks.not_finite(state).message}; does its driver have that state interface?'
         if self.mode in (Mode.OFF, Mode.FAULT, Mode.DAMPING):
             if self._stream.standing:
                 return f'time stands still at {state.stamp:.3f} s: the simulation is paused, let it go on'
