@@ -89,6 +89,7 @@ class MonitorsSection(Section):
     clock_trip_s: Positive = 0.2
     activity_warn: Share = 0.2  # of the joint torques altered, for 0.5 s
     activity_trip: Share = 0.5  # for 1 s
+    pose_lag_rad: Positive = 0.5  # of a joint behind the move into the pose, for 0.25 s; a load on soft gains sags as well
     target_jerk: Positive = 2.0  # change of the change of the PD torque between policy ticks, times the effort limit
     operator_timeout_s: Positive | None = None  # age of the operator's heartbeat; null: none is expected
 

@@ -8,6 +8,7 @@ send. Nothing of it knows ROS, the policy file or the clock of the machine: time
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from sim2real_ros.safety.checks import StateChecks
 from sim2real_ros.safety.conduct import ConductMonitor
 from sim2real_ros.safety.dynamics import coupling
 from sim2real_ros.safety.findings import Fault
+from sim2real_ros.safety.following import PoseWatch
 from sim2real_ros.safety.limits import Limit, TorqueLimiter
 from sim2real_ros.safety.modes import OPERATOR, TRANSITIONS, Event, Mode, possible
 from sim2real_ros.safety.policy_link import PolicyLink
@@ -77,6 +79,7 @@ class SafetyFilter:
         self._limiter = TorqueLimiter(robot, certificate=self.certificate, dynamics=dynamics)
         self._checks, self._stream, self._conduct = StateChecks(robot), StreamMonitor(robot), ConductMonitor(robot)
         self._link, self._reference, self._recorder = PolicyLink(), Reference(robot), recorder
+        self._pose_watch = PoseWatch(robot)
         self._still, self._ones = np.zeros(len(robot.joints)), np.ones(len(robot.joints))
         self._state: RobotState | None = None
         self._first = True  # the next state is the first that is commanded on
@@ -87,6 +90,7 @@ class SafetyFilter:
         self.obstacles: dict[str, str] = {}
         self.wiggle: Wiggle | None = None
         self.wiggle_joint = robot.joints[0]
+        self._none = Impedance(JointTargets(0.0, self._still, self._still, self._still), Gains(self._still, self._still))
         self._slack = False  # whether signs are not known to be right, so that even damping might drive
 
     # --- the policy
@@ -254,7 +258,7 @@ class SafetyFilter:
         """
         expires_s = max(EXPIRY_PERIODS / self.robot.sensors.rate_hz, EXPIRY_S)
         if self._answer is None:
-            return SafeImpedance(safe.stamp, self._reference.damping(), expires_s)
+            return SafeImpedance(safe.stamp, self._none if self._slack else self._reference.damping(), expires_s)
         asked, wanted = self._answer
         t = asked.targets
         shifted = JointTargets(t.stamp, t.position, t.velocity, t.effort + (safe.torque - wanted))
@@ -303,6 +307,8 @@ class SafetyFilter:
         if not math.isfinite(self._ones.dot(wanted + torque)):  # one sum tells of both
             self.trip(Fault('non_finite_torque', f'the torque of the mode {mode.value}, or of its limits, is not finite'))
             return self._blind(state)
+        if mode is Mode.POSE and (late := self._pose_watch.see(asked.targets.position, q, dt)) is not None:
+            self.withdraw(late)
         if self._reference.blending:
             limited = limited | np.uint8(Limit.BLEND)
         elif mode is Mode.ACTIVE:
@@ -330,7 +336,7 @@ class SafetyFilter:
         going = self.mode is Mode.WIGGLE and self.wiggle is not None
         torque = self.wiggle.torque(state) if going and self.wiggle is not None else self._still
         self._limiter.reset()
-        asked = Impedance(JointTargets(state.stamp, state.joint_pos, self._still, torque), Gains(self._still, self._still))
+        asked = replace(self._none, targets=replace(self._none.targets, stamp=state.stamp, effort=torque))
         self._answer = asked, torque
         if self._recorder is not None:
             self._recorder.write(self.mode, state, asked.targets, torque, torque, torque, torque, torque, 0)
@@ -399,6 +405,7 @@ class SafetyFilter:
             self._first = True
             self._red = self._state.stamp if self._state is not None else -math.inf
             self._red_why = JUST_BEGUN
+        self._pose_watch.reset()
         if goal is Mode.ACTIVE:
             self._conduct.reset()
         self._slack = goal is Mode.WIGGLE or (goal is Mode.FAULT and self.mode is Mode.WIGGLE)

@@ -117,9 +117,9 @@ class Plant:
         )
 
     def step(self, torque: np.ndarray, *, rigid: bool) -> None:
-        """Advance by a time step under torque (n,) N m, robot order; rigid joints do not move."""
+        """Advance by a time step under torque (n,) N m, robot order; rigid joints take none and do not move."""
         data, before = self.world.data, self.world.data.qpos[7:].copy()
-        self.world.step(self._sign * torque[self._from])
+        self.world.step(np.zeros_like(torque) if rigid else self._sign * torque[self._from])
         if rigid:
             data.qpos[7:], data.qvel[6:] = before, 0.0
         if self._hangs:

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The stack against a ros2_control that does what the real one was seen to do: the robot never falls because of us."""
 
-import signal
 
 import numpy as np
 import pytest
-from fake_controllers import DEACTIVATED
 from fake_stack import fake_stack
 
 from sim2real_ros.robot import load_robot

@@ -165,6 +165,7 @@ def break_imu_driver(rig: Rig) -> None:
 
 def break_order(rig: Rig) -> None:
     for _ in range(3):
+        rig.step()
         rig.safety.step(rig.state())
 
 
@@ -281,7 +282,9 @@ def test_pose_starts_without_a_step_in_torque_and_ends_in_the_default_pose(dampi
     damping.insist(Event.POSE)
     assert np.allclose(damping.step().torque, before, atol=0.02)
     damping.v[:] = 0
-    damping.move(damping.contract.default_position + 0.01)
+    damping.move(
+        damping.contract.default_position + 0.01, speed=0.5
+    )  # as fast as the move, which ends when joints do not follow
     assert np.allclose(damping.run(1300).torque, -0.01 * ROBOT.pose_move.stiffness, atol=1e-6)
 
 
@@ -598,7 +601,7 @@ def test_at_the_state_that_it_answers_a_drive_comes_to_the_safe_torque_in_every_
         assert command.expires_s >= EXPIRY_PERIODS * DT
 
 
-@pytest.mark.parametrize('mode', POWERED)
+@pytest.mark.parametrize('mode', [mode for mode in POWERED if mode is not Mode.WIGGLE])
 def test_a_drive_damps_by_itself_where_no_torque_could_be_computed(mode):
     rig = rig_in(mode)
     q = rig.q.copy()

@@ -203,3 +203,34 @@ def test_reset_begins_anew():
     feed.monitor.reset()
     assert feed.monitor.see(3.0, None) == (True, None)
     assert feed.monitor.see(3.0, None) == (False, None)
+
+
+def test_a_paused_simulation_repeats_its_last_stamp_for_ever_and_that_is_no_fault():
+    monitor = StreamMonitor(ROBOT)
+    assert monitor.see(1.0, None) == (True, None)
+    assert not monitor.standing
+    for _ in range(1000):
+        assert monitor.see(1.0, None) == (False, None)
+    assert monitor.standing
+    assert monitor.see(1.002, None) == (True, None)
+    assert not monitor.standing
+
+
+def test_a_simulation_that_is_stepped_by_hand_is_no_fault():
+    monitor = StreamMonitor(ROBOT)
+    for k in range(50):
+        for _ in range(5):
+            assert monitor.see(k * 0.002, None)[1] is None
+
+
+def test_states_that_come_twice_in_simulated_time_are_still_two_drivers():
+    monitor, faults = StreamMonitor(ROBOT), []
+    for k in range(REPEATS):
+        faults += [monitor.see(k * 0.1, None)[1], monitor.see(k * 0.1, None)[1]]
+    assert [fault.name for fault in faults if fault is not None] == ['stamp_order']
+
+
+def test_on_hardware_a_stamp_that_stands_is_a_fault():
+    monitor = StreamMonitor(ROBOT)
+    faults = [monitor.see(1.0, 5.0 + 0.002 * k)[1] for k in range(1 + REPEATS)]
+    assert faults[-1].name == 'stamp_order'
