@@ -79,6 +79,7 @@ class FakeStack:
 
     def spin(self, seconds: float) -> None:
         """Let simulated time pass."""
+        self.operator.spin(0.2)  # it may not have listened for a while
         end = self.operator.time + seconds
         self.operator.wait(lambda: self.operator.time >= end, 120, 'simulated time stood still')
 
