@@ -401,6 +401,7 @@ class SafetyFilter:
             self.fault = None
         if self.mode is Mode.OFF:
             self._checks.reset()
+            self._stream.begin_window()
             self._limiter.reset()
             self._first = True
             self._red = self._state.stamp if self._state is not None else -math.inf

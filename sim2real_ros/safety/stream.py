@@ -44,6 +44,10 @@ class StreamMonitor:
         self._copies = 0  # of the last stamp
         self.warnings = {}
 
+    def begin_window(self) -> None:
+        """Count rate and losses from the last state on, as when the robot is armed: nobody depended on those before."""
+        self._begin, self._count, self._missed = self._last or 0.0, 0, 0
+
     @property
     def standing(self) -> bool:
         """Whether simulated time stands still: a paused Gazebo repeats its last joint state for ever."""

@@ -196,6 +196,16 @@ def test_a_long_silence_is_neither_lost_states_nor_a_wrong_rate():
         assert feed.go(DT) == (True, None)
 
 
+def test_what_was_lost_before_the_robot_was_armed_does_not_stop_it_afterwards():
+    monitor = StreamMonitor(ROBOT)
+    for k in range(100):
+        monitor.see(k * 0.008, None)  # three of four are lost
+    monitor.begin_window()
+    faults = [monitor.see(0.8 + k * 0.002, None)[1] for k in range(1000)]
+    assert faults == [None] * 1000
+    assert monitor.warnings == {}
+
+
 def test_reset_begins_anew():
     feed = Feed()
     feed.go(0.0)
