@@ -23,3 +23,6 @@ class Finding:
     check: str
     level: Level
     text: str
+
+
+Verdict = tuple[Level, str]  # what a check returns
