@@ -16,6 +16,8 @@ from sim2real_ros.robot import Robot
 if TYPE_CHECKING:
     import mujoco
 
+    from sim2real_ros.sim.ground import Ground
+
 FLOOR, IMU = 'floor', 'imu_sensor'
 GROUND_BIT, ROBOT_BIT = 1, 2  # contact bits: with the floor, with the robot itself
 
@@ -36,8 +38,9 @@ def build_model(
     model_file: Path | None = None,
     actuators: Literal['motor', 'position'] = 'motor',
     collisions: Literal['floor', 'all'] = 'all',
+    ground: Ground | None = None,
 ) -> mujoco.MjModel:
-    """Compile the robot on a flat floor.
+    """Compile the robot on a flat floor, or on the ground that is given.
 
     Joint friction, damping and armature come from the robot file, effort limits from its limits; what the URDF or
     MJCF says about them is replaced, so that a description made for a picture becomes a plant.
@@ -48,6 +51,7 @@ def build_model(
         model_file: URDF or MJCF to use instead of the robot's URDF.
         actuators: `motor` takes torque in N m; `position` is a servo for training, gains set per simulation.
         collisions: `floor` lets geoms touch the floor only, three times faster; `all` adds the robot with itself.
+        ground: to stand on; a level plane when None.
 
     Returns:
         The model; actuator i drives robot joint i.
@@ -71,6 +75,8 @@ def build_model(
         spec.delete(actuator)
     for element in [*spec.keys, *spec.sensors]:  # of the file's own simulation; a sensor of ours may bear the same name
         spec.delete(element)
+    if ground is not None:
+        ground.add(spec)
     _add_world(mujoco, spec, robot, timestep)
     _set_joints(mujoco, spec, robot, actuators, str(path))
     _set_contacts(mujoco, spec, robot, collisions)

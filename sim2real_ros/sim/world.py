@@ -60,7 +60,7 @@ class World:
         if self.robot.floating:
             self.data.qpos[2] = 1.0
             self._mujoco.mj_forward(self.model, self.data)
-            self.data.qpos[2] -= self._clearance()
+            self.data.qpos[2] -= self.clearance()
         self._mujoco.mj_step1(self.model, self.data)
 
     def step(self, torque: np.ndarray) -> None:
@@ -127,8 +127,8 @@ class World:
             ang_vel = world_to_base(mounting * (-1, -1, -1, 1), ang_vel)
         return RobotState(self.time, self.joint_pos, self.joint_vel, self.base_quat_xyzw(), ang_vel, self.base_lin_vel())
 
-    def _clearance(self) -> float:
-        """Return the distance of the robot's lowest point from the floor, by MuJoCo's own distance function."""
+    def clearance(self) -> float:
+        """Return the distance in m of the robot's lowest point from the floor, by MuJoCo's own distance function."""
         floor = self.model.geom('floor').id
         from_to = np.zeros(6)
         distances = [

@@ -40,7 +40,7 @@ def hang(world: World, quat_wxyz: tuple[float, ...] = (1, 0, 0, 0)) -> None:
 @pytest.mark.parametrize('pose', ['lying', 'stand'])
 def test_a_reset_robot_touches_the_floor_with_its_lowest_point(world, pose):
     world.reset(pose)
-    assert world._clearance() == pytest.approx(0, abs=1e-6)
+    assert world.clearance() == pytest.approx(0, abs=1e-6)
     assert np.allclose(world.joint_pos, world.robot.pose(pose))
     assert (world.joint_vel == 0).all()
 
