@@ -6,6 +6,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = 'sim2real_ros'
+NODES = ('policy_node', 'safety_node', 'watchdog_node', 'mujoco_node', 'preflight_node')
 MESSAGES = (
     'builtin-interfaces', 'diagnostic-msgs', 'geometry-msgs', 'lifecycle-msgs', 'nav-msgs', 'rcl-interfaces', 'rosgraph-msgs',
     'sensor-msgs', 'std-msgs', 'std-srvs',
@@ -64,7 +65,7 @@ setup(
     entry_points={
         'console_scripts': [
             'sim2real = sim2real_ros.tools.cli:main',
-            *(f'{node} = {NAME}.ros.{node}:main' for node in ('policy_node', 'safety_node', 'watchdog_node', 'mujoco_node')),
+            *(f'{node} = {NAME}.ros.{node}:main' for node in NODES),
         ],
     },
 )

@@ -90,8 +90,8 @@ def control(options: Options) -> list[Process]:
     )
     profile = {'profile': options.profile}
     watchdog = Process('watchdog_node', {**robot, **clock, 'output': options.output})
-    safety = {**robot, **profile, **clock, **lockstep, 'output': options.output, 'read_only': options.read_only}
-    policy = {**robot, **profile, **lockstep, 'policy': options.policy, 'autostart': options.autostart}
+    safety: dict[str, str | bool | float] = {**robot, **profile, **clock, **lockstep, 'output': options.output, 'read_only': options.read_only}
+    policy: dict[str, str | bool | float] = {**robot, **profile, **lockstep, 'policy': options.policy, 'autostart': options.autostart}
     return [
         *([] if options.read_only else [watchdog]),  # it would take over from whoever commands the robot meanwhile
         Process('safety_node', safety),

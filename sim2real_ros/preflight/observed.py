@@ -10,8 +10,6 @@ import numpy as np
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.robot import Robot
 
-NONE = np.zeros(0)
-
 
 @dataclass(frozen=True, slots=True)
 class Stream:
@@ -19,8 +17,8 @@ class Stream:
 
     topic: str  # resolved name
     publishers: tuple[str, ...] = ()  # nodes, with namespace
-    stamps: np.ndarray = field(default=NONE)  # (k,) s, in the order of arrival
-    arrivals: np.ndarray = field(default=NONE)  # (k,) s, machine's steady clock
+    stamps: np.ndarray = field(default_factory=lambda: np.zeros(0))  # (k,) s, in the order of arrival
+    arrivals: np.ndarray = field(default_factory=lambda: np.zeros(0))  # (k,) s, machine's steady clock
 
     @property
     def standing(self) -> bool:

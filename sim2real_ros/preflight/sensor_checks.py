@@ -97,8 +97,11 @@ def joint_rate(seen: Observed) -> Verdict:
     text = f'joint states are {1e3 * period:g} ms apart, {1 / period:.0f} Hz'
     if off <= monitors.rate_warn:
         return Level.OK, text
-    advice = f'{text}; sensors.rate_hz of the robot file says {wanted:g}: mend update_rate of the controller manager, or the robot file'
-    return (Level.REFUSED if off > monitors.rate_trip else Level.WARNING), advice
+    level = Level.REFUSED if off > monitors.rate_trip else Level.WARNING
+    return (
+        level,
+        f'{text}; sensors.rate_hz of the robot file says {wanted:g}: mend that, or update_rate of the controller manager',
+    )
 
 
 def imu(seen: Observed) -> Verdict:

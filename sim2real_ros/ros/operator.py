@@ -14,6 +14,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -29,6 +30,7 @@ class Operator:
     Attributes:
         mode: the last mode that the safety node announced.
         time: simulated time in s, from `clock`; 0 before the first.
+        wiggled: rad that each joint went, by name, for each joint that has had its turn in the mode `wiggle`.
         command: (3,) velocity command that is sent all the time, m/s, m/s, rad/s; None sends nothing.
     """
 
@@ -43,11 +45,13 @@ class Operator:
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self._alive = alive
         self.mode, self.time = '', 0.0
+        self.wiggled: dict[str, dict[str, float]] = {}
         self.command: np.ndarray | None = None
         self._next_send = 0.0
         self._node = rclpy.create_node('operator', namespace=namespace, context=self._context)
         self._node.create_subscription(String, 'safety/mode', self._on_mode, qos.LATCHED)
         self._node.create_subscription(Clock, 'clock' if namespace else '/clock', self._on_clock, qos.SENSOR_IN)
+        self._node.create_subscription(JointState, 'safety/wiggle', self._on_wiggle, qos.COMMAND)
         self._velocity = self._node.create_publisher(Twist, 'cmd_vel', qos.COMMAND)
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
@@ -135,6 +139,9 @@ class Operator:
 
     def _on_mode(self, message: String) -> None:
         self.mode = message.data
+
+    def _on_wiggle(self, message: JointState) -> None:
+        self.wiggled[message.header.frame_id] = dict(zip(message.name, message.position, strict=True))
 
     def _on_clock(self, message: Clock) -> None:
         self.time = message.clock.sec + message.clock.nanosec * 1e-9

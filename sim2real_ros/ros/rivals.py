@@ -91,3 +91,18 @@ def _list_request() -> Any:
     from controller_manager_msgs.srv import ListControllers  # noqa: PLC0415
 
     return ListControllers.Request()
+
+
+def controller_list(node: Node, wait: Callable[[Callable[[], bool], float], bool], timeout_s: float = 2.0) -> Any:
+    """Return the controllers of ros2_control as `holders` takes them, None where nobody tells.
+
+    Args:
+        node: that asks.
+        wait: serves it until a condition holds, at most for so long; returns whether it does.
+        timeout_s: longest wait, s.
+    """
+    client = _controller_client(node)
+    if client is None or not wait(client.service_is_ready, timeout_s):
+        return None
+    future = client.call_async(_list_request())
+    return future.result().controller if wait(future.done, timeout_s) else None

@@ -88,7 +88,7 @@ class SafetyNode(Node):
             self._preview_out = self.create_publisher(JointState, 'safety/preview', qos.COMMAND)
         else:
             self._command_out = self.create_publisher(Float64MultiArray, topic, qos.COMMAND)
-        self._wiggle_out = self.create_publisher(JointState, 'safety/wiggle', qos.LATCHED)
+        self._wiggle_out = self.create_publisher(JointState, 'safety/wiggle', qos.COMMAND)
         self._answer_out = self.create_publisher(String, 'safety/candidate', qos.COMMAND)
         self.create_subscription(String, 'policy/contract', self._on_contract, qos.LATCHED)
         self.create_subscription(String, 'policy/candidate', self._on_candidate, qos.COMMAND)

@@ -14,7 +14,8 @@ import numpy as np
 
 from sim2real_ros.joints import JointMap
 from sim2real_ros.robot import Robot
-from sim2real_ros.signals import RobotState
+from sim2real_ros.rotations import world_to_base
+from sim2real_ros.signals import ImuSample, RobotState
 from sim2real_ros.sim.world import World
 
 DEACTIVATED = 'Deactivating following controllers as their update resulted in an error: effort_controller'
@@ -115,6 +116,13 @@ class Plant:
             joint_vel=true.joint_vel + noise.normal(0, 1e-2, n),
             base_ang_vel=true.base_ang_vel + noise.normal(0, 1e-3, 3),
         )
+
+    def imu(self, state: RobotState) -> ImuSample:
+        """Return what the IMU says together with a state."""
+        sample = replace(self.world.imu(), ang_vel=state.base_ang_vel)
+        if not self._hangs:
+            return sample
+        return replace(sample, lin_acc=world_to_base(sample.quat_xyzw, np.array([0.0, 0.0, 9.81])))  # what holds it up, too
 
     def step(self, torque: np.ndarray, *, rigid: bool) -> None:
         """Advance by a time step under torque (n,) N m, robot order; rigid joints take none and do not move."""

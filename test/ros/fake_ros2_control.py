@@ -17,7 +17,6 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -184,13 +183,12 @@ class FakeRos2Control:
             self.manager.get_logger().error(text)
 
     def _publish(self, stamp_ns: int) -> None:
-        stamp, world, robot = time_message(stamp_ns), self._world, self._robot
+        stamp, robot = time_message(stamp_ns), self._robot
         if self._world.steps % self._clock_every == 0:
             self._clock_out.publish(Clock(clock=stamp))
         state = self._state = self._state if self._paused else self.plant.state()
         if not self._imu_silent and not self._paused:
-            imu = replace(world.imu(), ang_vel=state.base_ang_vel)
-            self._imu_out.publish(imu_message(imu, robot.sensors.imu_frame, stamp))
+            self._imu_out.publish(imu_message(self.plant.imu(state), robot.sensors.imu_frame, stamp))
         message = JointState(name=[robot.joints[i] for i in self._shuffled])
         message.header.stamp = stamp
         values = {'position': state.joint_pos.copy(), 'velocity': state.joint_vel.copy()}
