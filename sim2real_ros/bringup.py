@@ -90,10 +90,13 @@ def control(options: Options) -> list[Process]:
     )
     profile = {'profile': options.profile}
     watchdog = Process('watchdog_node', {**robot, **clock, 'output': options.output})
-    safety: dict[str, str | bool | float] = {**robot, **profile, **clock, **lockstep, 'output': options.output, 'read_only': options.read_only}
-    policy: dict[str, str | bool | float] = {**robot, **profile, **lockstep, 'policy': options.policy, 'autostart': options.autostart}
-    return [
-        *([] if options.read_only else [watchdog]),  # it would take over from whoever commands the robot meanwhile
-        Process('safety_node', safety),
-        Process('policy_node', policy),
-    ]
+    safety = Process(
+        'safety_node',
+        {**robot, **profile, **clock, **lockstep, 'output': options.output, 'read_only': options.read_only},
+    )
+    policy = Process(
+        'policy_node',
+        {**robot, **profile, **lockstep, 'policy': options.policy, 'autostart': options.autostart},
+    )
+    # a watchdog would take over from whoever commands the robot while we only read
+    return [safety, policy] if options.read_only else [watchdog, safety, policy]
