@@ -16,7 +16,9 @@ from sim2real_ros.safety.limits import Limit, TorqueLimiter
 ROBOT, DT = go2(), 0.002
 N = len(ROBOT.joints)
 LIMITS = ROBOT.limits
-SMALL = replace(ROBOT, safety=replace(ROBOT.safety, power_limit_w=300.0, continuous_torque=0.4 * LIMITS.effort))
+SMALL = replace(  # a small battery, and motors that are hot after ten ticks at full torque
+    ROBOT, safety=replace(ROBOT.safety, power_limit_w=300.0, continuous_torque=0.37 * LIMITS.effort, peak_torque_s=0.02)
+)
 
 
 def numbers(low: float, high: float) -> st.SearchStrategy[np.ndarray]:
@@ -64,19 +66,30 @@ def test_a_torque_that_no_limit_forbids_passes_bit_for_bit(torque, share, speed)
 
 @given(TORQUE, SHARE, SPEED, numbers(-20, 20))
 def test_limiting_twice_is_limiting_once(torque, share, speed, before):
-    """Where the barrier did not have to break the rate: that it may, and only it."""
+    """Even where the barrier broke the rate."""
     own = limiter()
     own.torque = before
-    once, limited = own.apply(torque, position(share), speed, DT)
+    once, _ = own.apply(torque, position(share), speed, DT)
     own.torque = before
     twice, _ = own.apply(once, position(share), speed, DT)
-    free = (limited & (Limit.BARRIER | Limit.EFFORT)) == 0
-    np.testing.assert_allclose(twice[free], once[free], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(twice, once, rtol=1e-12, atol=1e-12)
+
+
+@given(TORQUE, SHARE, SPEED, numbers(-20, 20))
+def test_limiting_power_and_heat_twice_is_limiting_them_once(torque, share, speed, before):
+    """Where no barrier pushes a joint on: that power is then taken from the others."""
+    own = limiter(SMALL)
+    own.torque = before
+    once, limited = own.apply(torque, position(share), speed, DT)
+    own.torque, own._heat.energy = before, np.zeros(N)
+    twice, _ = own.apply(once, position(share), speed, DT)
+    if not (limited & Limit.BARRIER).any():
+        np.testing.assert_allclose(twice, once, rtol=1e-9, atol=1e-9)
 
 
 @given(TORQUE, SHARE, SPEED, numbers(-20, 20))
 def test_what_is_mirrored_is_limited_mirrored(torque, share, speed, before):
-    own, other = limiter(), limiter(replace(ROBOT, limits=replace(LIMITS, lower=-LIMITS.upper, upper=-LIMITS.lower)))
+    own, other = limiter(SMALL), limiter(replace(SMALL, limits=replace(LIMITS, lower=-LIMITS.upper, upper=-LIMITS.lower)))
     own.torque, other.torque = before, -before
     final, limited = own.apply(torque, position(share), speed, DT)
     mirrored, also = other.apply(-torque, -position(share), -speed, DT)
@@ -109,7 +122,7 @@ def test_joints_in_another_order_are_limited_alike(torque, share, speed, order):
 def test_a_batch_equals_its_members_bit_for_bit(batch, layout, robot):
     """Whatever its layout in memory, and whatever the others do: every other member is worked hard, the rest idle."""
     rng, hard = np.random.default_rng(0), np.arange(np.prod(batch, dtype=int)).reshape(batch)[..., None] % 2 == 0
-    many, members = limiter(robot, batch), {index: limiter(robot) for index in np.ndindex(batch)}
+    many, seen, members = limiter(robot, batch), 0, {index: limiter(robot) for index in np.ndindex(batch)}
     for _ in range(50):
         torque = np.where(hard, 2 * LIMITS.effort, 1.0) * rng.choice([-1, 0.5, 1], (*batch, N))
         share, speed = rng.uniform(-0.2, 1.2, (*batch, N)), rng.normal(0, 15, (*batch, N))
@@ -119,6 +132,9 @@ def test_a_batch_equals_its_members_bit_for_bit(batch, layout, robot):
             alone, reasons = one.apply(torque[index], q[index], v[index], DT)
             assert final[index].tobytes() == alone.tobytes()
             assert limited[index].tobytes() == reasons.tobytes()
+        seen |= int(np.bitwise_or.reduce(limited, axis=None))
+    wanted = Limit.RATE | Limit.TORQUE_SPEED | Limit.BARRIER | ((Limit.POWER | Limit.HEAT) if robot is SMALL else Limit.NONE)
+    assert seen & wanted == wanted  # every stage had something to do
 
 
 def test_what_one_limit_took_and_another_gave_back_counts_as_unaltered_in_a_batch_as_well():
