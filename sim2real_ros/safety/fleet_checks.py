@@ -111,7 +111,7 @@ class FleetChecks:
         self._blame(JUMPED, lasting[JUMP])
         self._blame(OUTSIDE, lasting[POSITION])
         self._blame(FAST, lasting[SPEED])
-        held = over[JUMP] & ~lasting.any(axis=0)[:, None]
+        held = over[JUMP] & ~np.any(lasting, axis=0, keepdims=True).T
         return replace(state, joint_pos=np.where(held, previous.joint_pos, state.joint_pos)) if held.any() else state
 
     def _velocity(self, state: RobotState) -> None:

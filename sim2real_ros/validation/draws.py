@@ -136,12 +136,14 @@ def _range(name: str, ranges: RangesSection, scenario: ScenarioSection, robot: R
     if name in ANGLES:
         return ANGLES[name]
     if name == 'slope_rad':
-        return tuple(scenario.slope_rad)
+        low, high = scenario.slope_rad
+        return low, high
     if name == 'friction' and ranges.friction is None:
         return (robot.simulated().foot_friction,) * 2
     if name == 'centre_of_mass_m':
         return [-most for most in ranges.centre_of_mass_m], ranges.centre_of_mass_m
-    return tuple(getattr(ranges, name))
+    low, high = getattr(ranges, name)
+    return low, high
 
 
 def _commands(level: ValidationFile, contract: Contract, rng: np.random.Generator) -> np.ndarray:

@@ -47,9 +47,9 @@ class Episode:
         end_s: s, when it failed; its whole length for a success.
         margin: how far from failing at the worst moment, in shares of what is allowed: above 0 for a success, below 0 for
             a failure (the earlier the lower), 1 for a robot that never left its nominal posture and speed.
-        figures: `tilt_rad` and `tilt_share` (worst), `height_share` (lowest, of standing), `tracking_error` (RMS of the means over each command,
-            m/s and rad/s in shares of what is allowed), `torque_share` (highest, of the effort limit),
-            `altered_share` (of the joint torques), `distance_m`.
+        figures: `tilt_rad` (worst), `height_share` (lowest, of standing), `tracking_error` (worst mean over a command, in
+            shares of what is allowed), `torque_share` (highest, of the effort limit), `altered_share` (of the joint
+            torques), `distance_m`.
         draw: everything that was drawn, by name; lists for what is drawn per joint, per command or per push.
         digest: of the last state of the simulation, to compare runs bit for bit.
     """

@@ -12,6 +12,7 @@ import numpy as np
 from sim2real_ros.contract import Contract
 from sim2real_ros.errors import DocumentError, JointError, NetworkError, SignalError
 from sim2real_ros.observation.needs import missing_signals
+from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import Robot
 from sim2real_ros.safety.certificate import Certificate, certify
 from sim2real_ros.signals import RobotState
@@ -57,6 +58,7 @@ class Trial:
             JointError: the policy does not drive every joint of the robot.
             SignalError: it needs a signal that is not simulated here.
             DocumentError: its rate is above that of the joint states.
+            ModelFileError, NetworkError: it cannot be loaded.
         """
         unknown = [joint for joint in robot.joints if joint not in contract.joints]
         if unknown:
@@ -68,6 +70,7 @@ class Trial:
         if contract.file.rate_hz > robot.sensors.rate_hz:
             fault = f'rate_hz: {contract.file.rate_hz:g} is above the {robot.sensors.rate_hz:g} Hz of the joint states'
             raise DocumentError(contract.source, [fault])
+        PolicyRunner(contract)  # what is wrong with the file shall show here, not as an episode that fails
         pose = contract.default_position[[contract.joints.index(joint) for joint in robot.joints]]
         height = standing_height(robot, pose) if robot.floating else 1.0
         return cls(level, robot, contract, seed, certify(robot), pose, height, build_model(robot).nbody - 1)

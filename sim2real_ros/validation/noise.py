@@ -19,7 +19,9 @@ class Noise:
         """Begin the streams.
 
         Args:
-            seed, scenario, indices: of the episodes, B of them.
+            seed: of the study.
+            scenario: of the episodes.
+            indices: (B,) of the episodes.
             deviation: (w,) standard deviation of each number of a sample.
         """
         self._streams = [generator(seed, scenario, index, stream=2) for index in indices]

@@ -87,6 +87,7 @@ class Plant:
         self._v = _columns([model.joint(name).dofadr[0] for name in robot.joints])
         self.strength = draws.values['motor_strength_factor']
         self._qpos, self._qvel, self._ctrl = self.batch.qpos, self.batch.qvel, self.batch.ctrl
+        self._force, self._forced = self.batch.xfrc_applied, False
         self._vary(model)
         self._stand(pose + draws.values['start_joint_rad'], height)
 
@@ -167,13 +168,14 @@ class Plant:
         """Write the draws into the models of the simulations."""
         values, field, lanes = self._draws.values, self.batch.expand, np.arange(len(self._draws.indices))
         dofs = np.array([model.joint(name).dofadr[0] for name in self.robot.joints])
-        geoms = np.array([i for i in range(model.ngeom) if model.geom(i).name != FLOOR])
+        geoms = np.array([i for i in range(model.ngeom) if model.geom(i).name != FLOOR], dtype=int)
         figures, links = self.robot.simulated(), values['link_mass_factor']
         field('geom_friction')[np.ix_(lanes, geoms, np.array([0]))] = values['friction'][:, None, None]
         field('body_mass')[:, BASE:] *= links
         field('body_inertia')[:, BASE:] *= links[..., None]
-        field('body_mass')[:, BASE] += values['payload_kg']
-        field('body_ipos')[:, BASE] += values['centre_of_mass_m']
+        carrier = BASE if self.robot.floating else model.nbody - 1
+        field('body_mass')[:, carrier] += values['payload_kg']
+        field('body_ipos')[:, carrier] += values['centre_of_mass_m']
         field('dof_frictionloss')[:, dofs] = figures.joint_friction * values['joint_friction_factor']
         field('dof_damping')[:, dofs] = figures.joint_damping * values['joint_damping_factor']
         field('dof_armature')[:, dofs] = figures.armature * values['armature_factor'][:, None]
@@ -187,7 +189,6 @@ class Plant:
             int(w)
             for w in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
         ]
-        self._force, self._forced = self.batch.xfrc_applied, False
 
     def _leaning(self) -> np.ndarray:
         """Return the rotation from level to the slope, (B, 4) xyzw: about the horizontal axis across its direction."""

@@ -26,9 +26,13 @@ class RangesSection(Section):
     """What differs from robot to robot. Drawn once per episode unless it says otherwise."""
 
     friction: Range | None = None  # foot against ground; null: the robot file's
-    payload_kg: Range = [0.0, 0.0]  # added to the base
+    payload_kg: Range = [0.0, 0.0]  # added to the base; to the last link of a robot with a fixed base
     link_mass_factor: Range = [1.0, 1.0]  # mass and inertia of each link
-    centre_of_mass_m: Annotated[list[NotNegative], Field(min_length=3, max_length=3)] = [0.0, 0.0, 0.0]  # of the base, +- x y z
+    centre_of_mass_m: Annotated[list[NotNegative], Field(min_length=3, max_length=3)] = [
+        0.0,
+        0.0,
+        0.0,
+    ]  # of what carries the payload, +- x y z
     motor_strength_factor: Range = [1.0, 1.0]  # on the torque of each joint
     stiffness_factor: Range = [1.0, 1.0]  # on kp of each joint
     damping_factor: Range = [1.0, 1.0]  # on kd of each joint
@@ -108,7 +112,7 @@ class ValidationFile(Section):
     name: Annotated[str, Field(pattern=r'^[\w-]+$')]
     episodes: Annotated[int, Field(ge=1, le=1_000_000)]
     episode_s: Annotated[float, Field(ge=1, le=600)] = 20.0
-    command_s: Annotated[float, Field(ge=1)] = 5.0  # how long each velocity command stays
+    command_s: Annotated[float, Field(ge=2)] = 5.0  # how long each velocity command stays; its first second is not judged
     rest_share: Share = 0.1  # of the commands that are zero
     scenarios: Annotated[dict[Annotated[str, Field(pattern=r'^[\w-]+$')], ScenarioSection], Field(min_length=1)]
     ranges: RangesSection = RangesSection()

@@ -30,7 +30,8 @@ class Scores:
 
         Args:
             level: what a success is.
-            plant, controls: of the episodes.
+            plant: of the episodes.
+            controls: of the episodes.
             height: m, of the base when standing.
         """
         size = len(plant.strength)
