@@ -82,6 +82,12 @@ def test_the_nodes_beside_the_driver_are_the_same_on_every_backend():
     assert simulation(Options())[:-1] == control(Options())
 
 
+def test_a_read_only_bring_up_has_no_watchdog_since_it_would_take_over_from_whoever_commands():
+    processes = control(Options(read_only=True))
+    assert [process.executable for process in processes] == ['safety_node', 'policy_node']
+    assert processes[0].parameters['read_only'] is True
+
+
 @pytest.mark.parametrize('process', simulation(Options()), ids=lambda process: process.executable)
 def test_every_process_is_a_module_of_the_ros_folder(process):
     assert (REPOSITORY / 'sim2real_ros' / 'ros' / f'{process.executable}.py').is_file()
