@@ -13,10 +13,8 @@ import time
 from functools import partial
 from pathlib import Path
 
-from rcl_interfaces.msg import SetParametersResult
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
-from rclpy.parameter import Parameter
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Empty, Float64MultiArray, String
 from std_srvs.srv import Trigger
@@ -34,13 +32,13 @@ from sim2real_ros.ros.parameters import command_joints, declare, output
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.rivals import Rivals
 from sim2real_ros.ros.sensors import Sensors
+from sim2real_ros.ros.turns import Turns
 from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.safety.findings import Fault
 from sim2real_ros.safety.limits import Limit
 from sim2real_ros.safety.modes import Event
 from sim2real_ros.safety.observer import Observer
 from sim2real_ros.safety.recorder import FlightRecorder
-from sim2real_ros.safety.wiggle import Wiggle
 from sim2real_ros.signals import SafeTorque
 
 SERVICES = {
@@ -88,7 +86,6 @@ class SafetyNode(Node):
             self._preview_out = self.create_publisher(JointState, 'safety/preview', qos.COMMAND)
         else:
             self._command_out = self.create_publisher(Float64MultiArray, topic, qos.COMMAND)
-        self._wiggle_out = self.create_publisher(JointState, 'safety/wiggle', qos.COMMAND)
         self._answer_out = self.create_publisher(String, 'safety/candidate', qos.COMMAND)
         self.create_subscription(String, 'policy/contract', self._on_contract, qos.LATCHED)
         self.create_subscription(String, 'policy/candidate', self._on_candidate, qos.COMMAND)
@@ -103,14 +100,12 @@ class SafetyNode(Node):
             self._watches.append(ControllerOrder(self, controller, order, partial(self._on_obstacle, 'command_order')))
         if not self._read_only:  # then others may command as they like
             self.create_timer(1.0, self._look_around, clock=Clock(clock_type=ClockType.STEADY_TIME))
-        declare(self, 'wiggle_joint', robot.joints[0], 'The joint that ~/wiggle wiggles next.', fixed=False)
-        self.add_on_set_parameters_callback(self._on_parameters)
+        self._turns = Turns(self, self._filter)
         for name, event in SERVICES.items():
             self.create_service(Trigger, f'~/{name}', lambda _, reply, event=event: self._serve(event, reply))
         self._shown: tuple[Mode, Fault | None] = (Mode.FAULT, None)
         self._last_arrival = time.monotonic()
         self._last_stamp_ns = self._same_stamp = 0
-        self._told: Wiggle | None = None
         self._ticks = self._worst_us = 0
         self._limited = {str(limit.name): 0 for limit in Limit if limit}  # all keys now: another thread iterates
         self._refused = ''
@@ -175,17 +170,6 @@ class SafetyNode(Node):
         if not self._sim_time or self._same_stamp < STANDING:
             return ''
         return f'time stands still at {1e-9 * self._last_stamp_ns:.3f} s: the simulation is paused, let it go on'
-
-    def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
-        """Choose the joint that is wiggled next."""
-        for parameter in parameters:
-            joints = self._filter.robot.joints
-            if parameter.name == 'wiggle_joint' and parameter.value not in joints:
-                reason = f'{parameter.value} is no joint of robot {self._filter.robot.name}; its joints are {", ".join(joints)}'
-                return SetParametersResult(successful=False, reason=reason)
-            if parameter.name == 'wiggle_joint':
-                self._filter.wiggle_joint = parameter.value
-        return SetParametersResult(successful=True)
 
     def _on_contract(self, message: String) -> None:
         try:
@@ -298,7 +282,7 @@ class SafetyNode(Node):
             self._show_preview(self._filter)
         if safe is None:
             return
-        self._show_wiggle(sample)
+        self._turns.tell(sample.stamp_ns)
         self._ticks += 1
         self._worst_us = max(self._worst_us, round(1e6 * took))
         for mask in safe.limited[safe.limited > 0].tolist():
@@ -314,16 +298,6 @@ class SafetyNode(Node):
         if observer.finding is not None:
             fault = observer.finding
             self.get_logger().warning(f'would have stopped: {fault.name}: {fault.message}', throttle_duration_sec=1.0)
-
-    def _show_wiggle(self, sample: Sample) -> None:
-        """Tell how far each joint went, once, when one's turn is over: its name is the frame."""
-        wiggle = self._filter.wiggle
-        if wiggle is None or not wiggle.done or wiggle is self._told:
-            return
-        self._told = wiggle
-        message = JointState(name=list(self._filter.robot.joints), position=wiggle.response.tolist())
-        message.header.stamp, message.header.frame_id = time_message(sample.stamp_ns), wiggle.joint
-        self._wiggle_out.publish(message)
 
     def _on_silence(self) -> None:
         """No joint state for the time-out: on hardware a fault, in a simulator perhaps a pause."""
