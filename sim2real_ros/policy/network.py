@@ -14,6 +14,7 @@ from sim2real_ros.errors import ModelFileError, NetworkError
 from sim2real_ros.policy.memory import Memory
 from sim2real_ros.policy.session import open_session, read_metadata
 from sim2real_ros.policy.tensors import BODY_WIDTHS, action_tensor, faults_of, quantities, tensors_of
+from sim2real_ros.policy.widen import widened
 
 __all__ = ['Network', 'open_session', 'read_metadata']
 
@@ -23,8 +24,8 @@ WARM_UP_RUNS = 20
 class Network:
     """Evaluates a policy network for one robot or a batch.
 
-    A file with a free batch dimension takes the whole batch in one call; one with a fixed batch, or with recurrent
-    state, is called once per robot.
+    A file with a free batch dimension takes the whole batch in one call, and so does one whose fixed dimension can be
+    freed (`widen.py`); one with recurrent state is called once per robot.
 
     Attributes:
         warm_up_ms: median time of one call after warm-up.
@@ -56,6 +57,9 @@ class Network:
                 f'{self._name} does not fit its contract {contract.source}:\n' + '\n'.join(f'  - {f}' for f in faults)
             )
         whole = not contract.states and all(tensor.free_batch for tensor in inputs)
+        remembers = bool(contract.states or contract.counters or contract.flags)
+        if not whole and not remembers and robots > 1 and (wide := widened(contract.model_path, self._session)):
+            self._session, whole = wide, True
         self._lanes, self._rows = (1, robots) if whole else (robots, 1)
         named = {tensor.name: tensor for tensor in inputs}
         self._shapes = {name: (k,) if len(named[name].shape) == 1 else (self._rows, k) for name, k in widths.items()}

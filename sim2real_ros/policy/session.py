@@ -11,19 +11,25 @@ from sim2real_ros.contract.load import read_model
 from sim2real_ros.errors import ModelFileError
 
 
-def open_session(path: Path) -> onnxruntime.InferenceSession:
-    """Open an ONNX file on one thread that does not spin: a control loop shares the cores with others.
-
-    Raises:
-        ModelFileError: with the reason: missing, a Git-LFS pointer, truncated, without its data file.
-    """
-    read_model(path)
+def session_options() -> onnxruntime.SessionOptions:
+    """Return options for one thread that does not spin: a control loop shares the cores with others."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
     options.add_session_config_entry('session.intra_op.allow_spinning', '0')
     options.add_session_config_entry('session.inter_op.allow_spinning', '0')
     options.log_severity_level = 4
+    return options
+
+
+def open_session(path: Path) -> onnxruntime.InferenceSession:
+    """Open an ONNX file on one thread.
+
+    Raises:
+        ModelFileError: with the reason: missing, a Git-LFS pointer, truncated, without its data file.
+    """
+    read_model(path)
+    options = session_options()
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=['CPUExecutionProvider'])
     except Exception as error:  # onnxruntime raises classes of its own that share no public base

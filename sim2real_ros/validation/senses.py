@@ -28,15 +28,19 @@ class Senses:
         self._lanes = np.arange(len(draws.indices))
         self._joint_delay = np.rint(values['joint_delay_s'] / plant.timestep).astype(int)  # physics steps
         self._imu_delay = np.rint(values['imu_delay_s'] / plant.timestep).astype(int)
-        self._past = np.zeros((int(max(self._joint_delay.max(), self._imu_delay.max())) + 1, len(self._lanes), 2 * n + 7))
+        self._rows = int(max(self._joint_delay.max(), self._imu_delay.max())) + 1
+        size = len(self._lanes)
+        self._joint_pos, self._joint_vel = np.zeros((self._rows, size, n)), np.zeros((self._rows, size, n))
+        self._imu = np.zeros((self._rows, size, 7))  # orientation, angular velocity
         self._offset, self._bias, self._dropped = values['joint_offset_rad'], values['gyro_bias_rad_s'], values['dropped']
         self._mount = values['imu_mount_rad']
         self._drops, self._crooked = bool(self._dropped.any()), bool(self._mount.any() or ranges.noise_tilt_rad)
-        self._held: np.ndarray | None = None
+        self._held: tuple[np.ndarray, ...] | None = None
         self.gap, self._missed = np.ones(len(self._lanes), int), np.zeros(len(self._lanes), int)
         self._steps = 0
         self.note()
-        self._past[:] = self._past[0]  # it has stood there before
+        for past in (self._joint_pos, self._joint_vel, self._imu):
+            past[:] = past[0]  # it has stood there before
 
     @staticmethod
     def deviations(joints: int, ranges: RangesSection) -> np.ndarray:
@@ -50,36 +54,44 @@ class Senses:
 
     def note(self) -> None:
         """Take the true state after a physics step."""
-        plant, n, row = self._plant, self._n, self._past[self._steps % len(self._past)]
-        row[:, :n], row[:, n : 2 * n] = plant.joint_pos, plant.joint_vel
+        plant, row = self._plant, self._steps % self._rows
+        self._joint_pos[row], self._joint_vel[row] = plant.joint_pos, plant.joint_vel
         if plant.robot.floating:
-            row[:, 2 * n : 2 * n + 4], row[:, 2 * n + 4 :] = plant.quat_xyzw, plant.ang_vel
+            self._imu[row, :, :4], self._imu[row, :, 4:] = plant.quat_xyzw, plant.ang_vel
         else:
-            row[:, 2 * n + 3] = 1.0
+            self._imu[row, :, 3] = 1.0
         self._steps += 1
 
     def sample(self, stamp: float) -> RobotState:
         """Return the sample that arrives now, (B, ...), joints in robot order; a new array each time."""
-        n, newest, rows = self._n, self._steps - 1, len(self._past)
-        joints = self._past[(newest - self._joint_delay) % rows, self._lanes, : 2 * n]
-        imu = self._past[(newest - self._imu_delay) % rows, self._lanes, 2 * n :]
-        noise, luck = self._noise.sample()
-        joints += noise[:, : 2 * n]
-        joints[:, :n] += self._offset
+        n, (noise, luck) = self._n, self._noise.sample()
+        joint_pos, joint_vel = self._late(self._joint_pos, self._joint_delay), self._late(self._joint_vel, self._joint_delay)
+        imu = self._late(self._imu, self._imu_delay)
+        joint_pos += self._offset
+        joint_pos += noise[:, :n]
+        joint_vel += noise[:, n : 2 * n]
         quat, ang_vel = imu[:, :4], imu[:, 4:]
         if self._crooked:
             quat, ang_vel = self._tilted(quat, ang_vel, noise[:, 2 * n + 3 :])
-        ang_vel = ang_vel + self._bias + noise[:, 2 * n : 2 * n + 3]
+        ang_vel = ang_vel + self._bias
+        ang_vel += noise[:, 2 * n : 2 * n + 3]
         if self._drops:
-            new = np.concatenate((joints, quat, ang_vel), axis=1)
-            if self._held is not None:
-                lost = luck < self._dropped
-                np.copyto(new, self._held, where=lost[:, None])
-                self.gap = self._missed + 1
-                self._missed = np.where(lost, self.gap, 0)
-            self._held = new
-            joints, quat, ang_vel = new[:, : 2 * n], new[:, 2 * n : 2 * n + 4], new[:, 2 * n + 4 :]
-        return RobotState(stamp, joints[:, :n].copy(), joints[:, n:].copy(), quat, ang_vel)
+            self._lose((joint_pos, joint_vel, quat, ang_vel), luck < self._dropped)
+        return RobotState(stamp, joint_pos, joint_vel, quat, ang_vel)
+
+    def _late(self, past: np.ndarray, delay: np.ndarray) -> np.ndarray:
+        """Return what each robot's sensor saw its delay ago, (B, w), a new array."""
+        rows = (self._steps - 1 - delay) % self._rows
+        return past.reshape(-1, past.shape[-1]).take(rows * len(self._lanes) + self._lanes, axis=0)
+
+    def _lose(self, values: tuple[np.ndarray, ...], lost: np.ndarray) -> None:
+        """Put the last sample in the place of those that are lost, (B,)."""
+        if self._held is not None:
+            for value, held in zip(values, self._held, strict=True):
+                np.copyto(value, held, where=lost[:, None])
+            self.gap = self._missed + 1
+            self._missed = np.where(lost, self.gap, 0)
+        self._held = values
 
     def _tilted(self, quat: np.ndarray, ang_vel: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return orientation and rate as an IMU tells that is mounted askew, and whose orientation trembles."""
