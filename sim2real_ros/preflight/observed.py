@@ -57,7 +57,7 @@ class Observed:
     clock: Stream
     now: float  # s, system time at the end of the look
     commands: Stream  # stamps: of the states that were answered
-    command_ages: np.ndarray  # (k,) s, how much older than the newest state
+    command_ages: np.ndarray  # (k,) s, from the arrival of a state to that of its command
     rivals: str  # sentence about others who command the joints, '' for none
     controllers_known: bool  # whether ros2_control told its controllers
     order: str | None  # sentence about the controller's joint order, '' for the right one, None: no controller told

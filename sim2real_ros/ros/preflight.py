@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import rclpy
 from rcl_interfaces.srv import GetParameters
+from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -23,7 +24,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from sim2real_ros.contract.contract import Contract
-from sim2real_ros.errors import Sim2RealError
+from sim2real_ros.errors import ParameterError, Sim2RealError
 from sim2real_ros.preflight.observed import Observed, Stream
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros import qos
@@ -34,6 +35,8 @@ from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.rivals import controller_list, foreign_publishers, holders
 
 DISCOVERY_S, ANSWER_S = 4.0, 5.0
+OURS = ('safety_node', 'watchdog_node', 'policy_node')
+SAME_S = 1e-6  # stamps that close are the same
 KEPT = 100  # messages of each topic whose numbers are read; the stamps of all are
 ALL = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
 FLOATS, JOINTS, IMU = 'std_msgs/msg/Float64MultiArray', 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu'
@@ -53,7 +56,11 @@ class Look:
         """
         self._context = rclpy.Context()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
-        self._node = rclpy.create_node('preflight_look', namespace=namespace, context=self._context)
+        try:
+            self._node = rclpy.create_node('preflight_look', namespace=namespace, context=self._context)
+        except InvalidNamespaceException as error:
+            rclpy.try_shutdown(context=self._context)
+            raise ParameterError(f'namespace "{namespace}": {str(error).splitlines()[0]}') from None
         self._executor = SingleThreadedExecutor(context=self._context)
         self._executor.add_node(self._node)
         self._ask_controllers = controllers
@@ -62,7 +69,7 @@ class Look:
             self._node.create_subscription(
                 String, topic, lambda m, topic=topic: self._latched.update({topic: m.data}), qos.LATCHED
             )
-        self.wait(lambda: self._has('safety_node'), DISCOVERY_S)
+        self.wait(lambda: all(self._has(name) for name in OURS), DISCOVERY_S)
         self.wait(lambda: False, 0.3)  # the rest of the graph
         self.parameters = self._parameters()
 
@@ -190,7 +197,7 @@ class Look:
             imu_lin_acc=np.array([[a.x, a.y, a.z] for a in (m.linear_acceleration for m in imus)]).reshape(-1, 3),
             imu_oriented=not imus or imus[-1].orientation_covariance[0] != -1.0,
             clock=streams['clock'], now=time.time(), commands=streams['commands'],
-            command_ages=_ages(streams['commands'], streams['joint_states'], simulated=bool(sim_time)),
+            command_ages=_ages(streams['commands'], streams['joint_states']),
             rivals='; '.join(text for text in (foreign, held) if text), controllers_known=listed is not None,
             order=order.problem if order is not None and order.answered else None,
         )  # fmt: skip
@@ -224,12 +231,13 @@ def _joint_numbers(messages: list[JointState]) -> tuple[tuple[str, ...], np.ndar
     return names, numbers[:, 0], numbers[:, 1]
 
 
-def _ages(commands: Stream, states: Stream, *, simulated: bool) -> np.ndarray:
-    """Return how old the answered states were when their commands came, s: by the newest stamp, or by system time."""
-    answered = commands.stamps > 0  # those of others have no stamp
-    stamps, arrivals = commands.stamps[answered], commands.arrivals[answered]
-    if not simulated:
-        return arrivals + (time.time() - time.monotonic()) - stamps
-    newest = np.searchsorted(states.arrivals, arrivals, side='right') - 1
-    seen = newest >= 0
-    return np.maximum(states.stamps[newest[seen]] - stamps[seen], 0.0)
+def _ages(commands: Stream, states: Stream) -> np.ndarray:
+    """Return the time from the arrival of a state to that of the command which answers it, s of the robot's time."""
+    if len(states.stamps) < 2 or states.standing:
+        return np.zeros(0)
+    order = np.argsort(states.stamps, kind='stable')
+    stamps, arrivals = states.stamps[order], states.arrivals[order]
+    place = np.clip(np.searchsorted(stamps, commands.stamps - SAME_S), 0, len(stamps) - 1)
+    answered = np.abs(stamps[place] - commands.stamps) < SAME_S
+    factor = (stamps[-1] - stamps[0]) / max(float(np.ptp(arrivals)), SAME_S)  # a simulation may be slow
+    return factor * np.maximum(commands.arrivals[answered] - arrivals[place[answered]], 0.0)

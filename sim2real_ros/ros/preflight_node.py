@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 from rclpy.node import Node
 from std_srvs.srv import Trigger
 
@@ -27,7 +29,8 @@ class PreflightNode(Node):
         self.create_service(Trigger, '~/preflight', self._on_request)
 
     def begin(self) -> None:
-        """Nothing to start."""
+        """Let the robot's own nodes go first."""
+        os.nice(10)
 
     def close(self) -> None:
         """Nothing to stop."""

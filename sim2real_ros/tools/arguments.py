@@ -16,6 +16,17 @@ def not_negative(text: str) -> int:
     return _whole(text, 0)
 
 
+def watched_seconds(text: str) -> float:
+    """Return a time of 0.5 to 60 s."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.5 <= number <= 60:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of seconds from 0.5 to 60')
+    return number
+
+
 def _whole(text: str, smallest: int) -> int:
     try:
         number = int(text)

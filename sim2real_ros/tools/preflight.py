@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,10 +20,12 @@ from sim2real_ros.preflight.checks import examine, may_arm
 from sim2real_ros.preflight.finding import Finding, Level
 from sim2real_ros.preflight.wiring import NAME, wiring_findings
 from sim2real_ros.robot import Robot, load_robot
+from sim2real_ros.tools.arguments import watched_seconds
 
 if TYPE_CHECKING:
     from sim2real_ros.ros.preflight import Look
 
+NICENESS = 10  # the robot's own nodes go first
 COLOURS = {Level.OK: 'green', Level.SKIPPED: 'dim', Level.WARNING: 'yellow', Level.REFUSED: 'bold red'}
 CONSENT = (
     'Each joint will be turned a little, with up to 15 % of its torque, without any feedback; all other joints are slack.\n'
@@ -36,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         '--robot', default='', help='shipped name or robot YAML file (default: that of the running safety_node)'
     )
     parser.add_argument('--namespace', default='', help='of the stack')
-    parser.add_argument('--seconds', type=float, default=2.0, help='to watch (default 2)')
+    parser.add_argument('--seconds', type=watched_seconds, default=2.0, help='to watch, 0.5 to 60 (default 2)')
     parser.add_argument('--wiggle', action='store_true', help='then turn each joint a little, to find wrong orders and signs')
     parser.add_argument('--yes', action='store_true', help='do not ask before that')
     parser.add_argument('--json', action='store_true', help='print JSON instead of a table')
@@ -50,6 +53,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise DependencyError(
             f'ROS 2 for Python is missing ({error}): source your ROS 2 installation, or pip install "sim2real_ros[ros]"'
         ) from None
+    os.nice(NICENESS)
     with Look(arguments.namespace) as look:
         robot = _robot(look, arguments.robot)
         findings = examine(look.watch(robot, arguments.seconds))
