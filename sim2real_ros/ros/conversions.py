@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from std_msgs.msg import Float64MultiArray
 
 from sim2real_ros.errors import JointError
 from sim2real_ros.joints import JointMap
+from sim2real_ros.labels import Origin, TickLabel
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros.raw import array_message
 from sim2real_ros.signals import Gains, Impedance, ImuSample, JointTargets, SafeImpedance, SafeTorque
 
-MAX_STAMP_DIGITS = 19  # of ns, 292 years
 WATCHDOG = 'watchdog'  # label of the commands that the watchdog sends
 
 
@@ -94,8 +93,8 @@ def targets_from(message: JointState) -> JointTargets:
 class CommandWriter:
     """Writes serialised command messages, ready to publish.
 
-    The label of their dimension says whose command it is, which joint state it answers and in which mode it was computed,
-    `<who>:<stamp in ns>:<mode>`. Controllers ignore it; the simulator measures the command's age with it.
+    The label of their dimension says whose command it is, which joint state it answers and in which mode it was computed; see
+    `Origin`. Controllers ignore it; the simulator measures the command's age with it.
     """
 
     def __init__(self, robot: Robot, command_joints: tuple[str, ...], who: str) -> None:
@@ -105,7 +104,7 @@ class CommandWriter:
 
     def write(self, torque: SafeTorque, stamp_ns: int, mode: str) -> bytes:
         """Return the command message of a torque in robot order."""
-        return array_message(f'{self._who}:{stamp_ns}:{mode}', self._map(torque.torque))
+        return array_message(Origin(self._who, stamp_ns, mode).label, self._map(torque.torque))
 
 
 class ImpedanceWriter:
@@ -125,7 +124,7 @@ class ImpedanceWriter:
         targets, gains = command.impedance.targets, command.impedance.gains
         rows = np.stack((targets.position, targets.velocity, gains.stiffness, gains.damping, targets.effort))
         numbers = np.append(self._map(rows).ravel(), command.expires_s)
-        return array_message(f'{self._who}:{stamp_ns}:{mode}', numbers)
+        return array_message(Origin(self._who, stamp_ns, mode).label, numbers)
 
 
 def impedance_from(numbers: np.ndarray, joint_map: JointMap) -> tuple[Impedance, float]:
@@ -139,9 +138,10 @@ def impedance_from(numbers: np.ndarray, joint_map: JointMap) -> tuple[Impedance,
     return Impedance(JointTargets(0.0, position, velocity, effort), Gains(stiffness, damping)), float(numbers[-1])
 
 
-def policy_trace_message(stamp_ns: int, observation: np.ndarray, action: np.ndarray) -> bytes:
-    """Return what a policy saw and did at a stamp, as a serialised Float64MultiArray labelled `<stamp in ns>:<width>`."""
-    return array_message(f'{stamp_ns}:{observation.size}', np.concatenate((observation.ravel(), action.ravel())).astype(float))
+def policy_trace_message(stamp_ns: int, observation: np.ndarray, action: np.ndarray, command: np.ndarray, first: bool) -> bytes:
+    """Return what a policy saw, did and was told at a stamp, as a serialised Float64MultiArray; see `TickLabel`."""
+    label = TickLabel(stamp_ns, observation.size, action.size, first).label
+    return array_message(label, np.concatenate((observation.ravel(), action.ravel(), command)).astype(float))
 
 
 def policy_trace_from(data: bytes) -> tuple[np.ndarray, np.ndarray]:
@@ -149,9 +149,9 @@ def policy_trace_from(data: bytes) -> tuple[np.ndarray, np.ndarray]:
     message = deserialize_message(data, Float64MultiArray)
     if not message.layout.dim:
         raise ValueError('no label')
-    width = int(message.layout.dim[0].label.split(':')[1])
+    tick = TickLabel.of(message.layout.dim[0].label)
     numbers = np.array(message.data)
-    return numbers[:width], numbers[width:]
+    return numbers[: tick.observation], numbers[tick.observation : tick.observation + tick.action]
 
 
 # what a driver may take: topic and writer
@@ -161,21 +161,9 @@ OUTPUTS: dict[str, tuple[str, type[CommandWriter] | type[ImpedanceWriter]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Where a command comes from; a foreign command has no stamp."""
-
-    who: str = ''
-    stamp_ns: int | None = None
-    mode: str = ''
-
-
 def command_origin(message: Float64MultiArray) -> Origin:
     """Return what the label of a command says."""
-    parts = message.layout.dim[0].label.split(':') if message.layout.dim else []
-    if len(parts) != 3 or not (parts[1].isascii() and parts[1].isdigit() and len(parts[1]) <= MAX_STAMP_DIGITS):
-        return Origin()
-    return Origin(parts[0], int(parts[1]), parts[2])
+    return Origin.of(message.layout.dim[0].label) if message.layout.dim else Origin()
 
 
 def goal_from(message: PoseStamped) -> np.ndarray:

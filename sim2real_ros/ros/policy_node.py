@@ -312,15 +312,16 @@ class PolicyNode(LifecycleNode):
         self._tick_ms = 1e3 * (time.perf_counter() - start)
 
     def _tick(self, pilot: Pilot, state: RobotState, stamp_ns: int) -> None:
-        if not self._followed:
+        first, command = not self._followed, pilot.runner.clamp_command(self._wanted(pilot))
+        if first:
             pilot.reset()
         try:
-            targets = pilot.step(state, self._wanted(pilot), self._goal)
+            targets = pilot.step(state, command, self._goal)
         except Sim2RealError as error:
             self._complain(f'{error}. No targets this tick; the safety node will stop the robot.')
             return
         contract = pilot.contract
-        self._trace_out.publish(policy_trace_message(stamp_ns, pilot.seen(), pilot.runner.action))
+        self._trace_out.publish(policy_trace_message(stamp_ns, pilot.seen(), pilot.runner.action, command, first))
         if self._followed:
             pilot.judge()
             if pilot.unfamiliar:

@@ -50,6 +50,6 @@ def test_an_impedance_survives_the_way_to_the_driver_in_another_joint_order():
 
 def test_what_a_policy_saw_and_did_survives_the_way_to_the_recorder():
     observation, action = np.arange(5, dtype=np.float32), np.arange(3.0)
-    back = policy_trace_from(policy_trace_message(7, observation, action))
+    back = policy_trace_from(policy_trace_message(7, observation, action, np.ones(3), True))
     np.testing.assert_array_equal(back[0], observation)
     np.testing.assert_array_equal(back[1], action)
