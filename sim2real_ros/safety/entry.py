@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from sim2real_ros.action.pd import pd_torque
 from sim2real_ros.robot import Robot
 from sim2real_ros.rotations import tilt
+from sim2real_ros.safety.policy_link import PolicyLink
+from sim2real_ros.safety.reference import Reference
 from sim2real_ros.safety.wiggle import Wiggle
 from sim2real_ros.signals import RobotState
 
-GREEN_S = 1.0  # nothing may have been wrong for so long
 POSE_ERROR = 0.35  # rad, largest distance from the default pose on activation
 TILT = 0.3  # rad
 SPEED = 1.0  # rad/s, fastest joint; measured speeds of a robot at rest reach 0.75
@@ -30,13 +32,36 @@ def rest_refusals(robot: Robot, state: RobotState) -> list[str]:
     return reasons
 
 
-def pose_refusals(robot: Robot, state: RobotState, goal: np.ndarray) -> list[str]:
-    """Return why the robot is not ready to follow: it is not in the default pose `goal` (n,) rad."""
-    error = np.abs(state.joint_pos - goal)
+def pose_refusals(robot: Robot, state: RobotState, reference: Reference) -> list[str]:
+    """Return why the robot is not ready to follow: it has not arrived in the default pose."""
+    reasons = [] if reference.arrived(state.stamp) else ['the move into the default pose is not over']
+    error = np.abs(state.joint_pos - reference.goal)
     worst = int(error.argmax())
-    if error[worst] <= POSE_ERROR:
-        return []
-    return [f'{robot.joints[worst]} is {error[worst]:.2f} rad from the default pose, allowed {POSE_ERROR}']
+    if error[worst] > POSE_ERROR:
+        reasons.append(f'{robot.joints[worst]} is {error[worst]:.2f} rad from the default pose, allowed {POSE_ERROR}')
+    return reasons
+
+
+def policy_refusals(robot: Robot, state: RobotState, link: PolicyLink, holding: np.ndarray, *, well: bool) -> list[str]:
+    """Return why the policy may not be followed: there is none, it is silent, not warm, or would jump.
+
+    Args:
+        robot: gives the effort limits.
+        state: the last one.
+        link: to the policy.
+        holding: (n,) N m, the torque that holds the robot now.
+        well: whether nothing else speaks against it; only then the torques are compared.
+    """
+    followed, adopted = link.followed(), link.adopted
+    if adopted is None:
+        return ['no policy has announced its contract']
+    name = adopted.contract.file.name
+    if followed is None or link.silent(state.stamp):
+        return [f'policy {name} sends no targets (is policy_node active?)']
+    if link.answers < WARM_UP:
+        return [f'policy {name} is warming up']
+    following = pd_torque(followed.targets, followed.gains, state.joint_pos, state.joint_vel)
+    return torque_refusals(robot, holding, following) if well else []
 
 
 def torque_refusals(robot: Robot, holding: np.ndarray, following: np.ndarray) -> list[str]:

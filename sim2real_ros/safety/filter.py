@@ -18,6 +18,7 @@ from sim2real_ros.errors import DocumentError
 from sim2real_ros.robot import Robot
 from sim2real_ros.safety import entry
 from sim2real_ros.safety.adoption import Adopted, adopt
+from sim2real_ros.safety.calm import Calm
 from sim2real_ros.safety.certificate import Certificate, certify, gain_faults
 from sim2real_ros.safety.checks import StateChecks
 from sim2real_ros.safety.conduct import ConductMonitor
@@ -37,7 +38,6 @@ REST_SPEED = 0.2  # rad/s
 LONGEST_DT_S = 0.02  # what the torque may change by grows no further than this
 OVERRUNS = 3  # ticks in a row that take longer than a period
 EXPIRY_PERIODS, EXPIRY_S = 3, 0.01  # of a command to a drive, the longer of both
-JUST_BEGUN = 'the sensors have just begun to be watched'
 
 
 class SafetyFilter:
@@ -83,7 +83,7 @@ class SafetyFilter:
         self._still, self._ones = np.zeros(len(robot.joints)), np.ones(len(robot.joints))
         self._state: RobotState | None = None
         self._first = True  # the next state is the first that is commanded on
-        self._red, self._red_why = -math.inf, JUST_BEGUN  # stamp of the last state that showed anything, and what
+        self._calm = Calm()
         self._operator_stamp = -math.inf
         self._overruns = 0
         self._answer: tuple[Impedance, np.ndarray] | None = None  # what was asked in the last step, and its torque
@@ -183,7 +183,7 @@ class SafetyFilter:
             return
         self.fault = fault
         if event is Event.FAULT and self._state is not None:
-            self._red, self._red_why = self._state.stamp, fault.message
+            self._calm.disturb(self._state.stamp, fault.message)
         self._note_trip(fault)
         self._enter(goal, f'{fault.name}: {fault.message}', abrupt=fault.abrupt)
 
@@ -242,7 +242,8 @@ class SafetyFilter:
             return None
         state, found = self._checks.check(state, 0.0 if self._first else dt)  # how old states were in `off` is no fault
         if self._first:
-            self._red, self._first = max(self._red, state.stamp), False
+            self._calm.first(state.stamp)
+            self._first = False
         self._judge(state.stamp, fault or found)
         if found is not None and not self._checks.joints_finite(state):  # no limit can be computed: damp what can be damped
             return self._blind(state)
@@ -280,10 +281,10 @@ class SafetyFilter:
     def _judge(self, stamp: float, fault: Fault | None) -> None:
         """Trip on a fault, and remember when anything was last wrong."""
         if fault is not None:
-            self._red, self._red_why = stamp, fault.message
+            self._calm.disturb(stamp, fault.message)
             self.trip(fault)
-        elif not self._checks.green or self.obstacles or stamp < self._red:
-            self._red, self._red_why = stamp, '; '.join(self.warnings.values()) or 'a sensor is at the edge of its range'
+        elif not self._checks.green or self.obstacles or self._calm.ahead(stamp):
+            self._calm.disturb(stamp, '; '.join(self.warnings.values()) or 'a sensor is at the edge of its range')
 
     def _watch_policy(self, stamp: float, fresh: bool) -> None:
         timeout, targets, adopted = self.robot.monitors.operator_timeout_s, self._link.targets, self._link.adopted
@@ -356,7 +357,9 @@ class SafetyFilter:
                 return f'time stands still at {state.stamp:.3f} s: the simulation is paused, let it go on'
             if self.obstacles:
                 return '; '.join(self.obstacles.values())
-        reasons = self._green_refusals(state.stamp) if goal is Mode.ACTIVE or self.mode in (Mode.FAULT, Mode.DAMPING) else []
+        reasons: list[str] = []
+        if goal is Mode.ACTIVE or self.mode in (Mode.FAULT, Mode.DAMPING):
+            reasons = self._calm.refusals(state.stamp, latched=self.mode is Mode.FAULT)
         if (self.mode, goal) == (Mode.DAMPING, Mode.DAMPING):
             return None
         if goal is Mode.ACTIVE or (self.mode, goal) == (Mode.DAMPING, Mode.POSE):
@@ -367,30 +370,12 @@ class SafetyFilter:
             reasons += entry.wiggle_refusals(self.robot, state, self.wiggle if self.mode is Mode.WIGGLE else None)
         return '; '.join(reasons) or None
 
-    def _green_refusals(self, stamp: float) -> list[str]:
-        if stamp == self._red and self.mode is Mode.FAULT:
-            return [f'the cause is still there: {self._red_why}']
-        left = entry.GREEN_S - (stamp - self._red)
-        return [f'wait {left:.1f} s more: {self._red_why}'] if left > 1e-9 else []
-
     def _policy_refusals(self, state: RobotState) -> list[str]:
-        link, reasons = self._link, []
-        if not self._reference.arrived(state.stamp):
-            reasons.append('the move into the default pose is not over')
-        reasons += entry.pose_refusals(self.robot, state, self._reference.goal)
-        followed, timeout = link.followed(), self.robot.monitors.operator_timeout_s
-        if timeout is not None and state.stamp - self._operator_stamp > timeout:
-            reasons.append("the operator's heartbeat is silent")
-        if link.adopted is None:
-            return [*reasons, 'no policy has announced its contract']
-        if followed is None or link.silent(state.stamp):
-            return [*reasons, f'policy {link.adopted.contract.file.name} sends no targets (is policy_node active?)']
-        if link.answers < entry.WARM_UP:
-            reasons.append(f'policy {link.adopted.contract.file.name} is warming up')
-        if not reasons:
-            following = pd_torque(followed.targets, followed.gains, state.joint_pos, state.joint_vel)
-            reasons += entry.torque_refusals(self.robot, self._limiter.torque, following)
-        return reasons
+        timeout = self.robot.monitors.operator_timeout_s
+        alone = timeout is not None and state.stamp - self._operator_stamp > timeout
+        reasons = ["the operator's heartbeat is silent"] if alone else []
+        reasons += entry.pose_refusals(self.robot, state, self._reference)
+        return reasons + entry.policy_refusals(self.robot, state, self._link, self._limiter.torque, well=not reasons)
 
     def _enter(self, goal: Mode, why: str, *, abrupt: bool = False) -> None:
         if goal is self.mode:
@@ -404,8 +389,7 @@ class SafetyFilter:
             self._stream.begin_window()
             self._limiter.reset()
             self._first = True
-            self._red = self._state.stamp if self._state is not None else -math.inf
-            self._red_why = JUST_BEGUN
+            self._calm.begin(self._state.stamp if self._state is not None else None)
         self._pose_watch.reset()
         if goal is Mode.ACTIVE:
             self._conduct.reset()

@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from sim2real_ros.action.pd import pd_torque
-from sim2real_ros.safety.entry import GREEN_S
+from sim2real_ros.safety.calm import GREEN_S
 from sim2real_ros.safety.filter import LONGEST_DT_S, SafetyFilter
 from sim2real_ros.safety.findings import Fault
 from sim2real_ros.safety.modes import Event
@@ -28,6 +28,7 @@ class Observer(SafetyFilter):
 
     finding: Fault | None = None
     preview: np.ndarray | None = None
+    _found = -math.inf  # stamp of the finding
 
     def request(self, event: Event) -> str | None:
         """Refuse."""
@@ -35,7 +36,7 @@ class Observer(SafetyFilter):
 
     def trip(self, fault: Fault, event: Event = Event.FAULT) -> None:
         """Take note of what would have stopped the robot."""
-        self.finding, self._red = fault, self._state.stamp if self._state is not None else math.inf
+        self.finding, self._found = fault, self._state.stamp if self._state is not None else math.inf
 
     def step(self, state: RobotState, arrival: float | None = None) -> SafeTorque | None:
         """Look at a state, compute the preview, and return None; see `SafetyFilter.step`."""
@@ -45,7 +46,7 @@ class Observer(SafetyFilter):
         if self._state is before:
             return None  # not newer
         dt = 0.0 if before is None else min(max(state.stamp - before.stamp, 0.0), LONGEST_DT_S)
-        if state.stamp - self._red > GREEN_S:
+        if state.stamp - self._found > GREEN_S:
             self.finding = None
         state, found = self._checks.check(state, dt)
         if found is not None:

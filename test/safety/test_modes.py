@@ -11,7 +11,8 @@ import pytest
 from safety_rig import DT, POLICY_EVERY, Rig, contract, go2, lean, rig_in
 
 from sim2real_ros.safety import Mode, SafetyFilter, modes
-from sim2real_ros.safety.entry import GREEN_S, POSE_ERROR, SPEED, TILT, TORQUE_STEP, WARM_UP
+from sim2real_ros.safety.calm import GREEN_S
+from sim2real_ros.safety.entry import POSE_ERROR, SPEED, TILT, TORQUE_STEP, WARM_UP
 from sim2real_ros.safety.findings import Fault
 from sim2real_ros.safety.modes import OPERATOR, TRANSITIONS, Event, possible
 

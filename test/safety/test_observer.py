@@ -8,7 +8,7 @@ import pytest
 from safety_rig import DT, Rig, go2, go2_certificate, lean
 
 from sim2real_ros.safety import Mode
-from sim2real_ros.safety.entry import GREEN_S
+from sim2real_ros.safety.calm import GREEN_S
 from sim2real_ros.safety.modes import Event
 from sim2real_ros.safety.observer import REFUSAL, Observer
 
