@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -11,29 +12,14 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from sim2real_ros.errors import DocumentError, NotFoundError
+from sim2real_ros.paths import read_file
+from sim2real_ros.strict_yaml import StrictLoader
 
 
 class Section(BaseModel):
     """Base of every part of a document: unknown keys are refused, numbers must be finite, nothing is guessed."""
 
     model_config = ConfigDict(extra='forbid', frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=())
-
-
-class StrictLoader(yaml.SafeLoader):
-    """YAML's safe loader, which besides refuses a key that occurs twice and leaves dates as text."""
-
-    yaml_implicit_resolvers = {
-        first: [(tag, expression) for tag, expression in resolvers if tag != 'tag:yaml.org,2002:timestamp']
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping; raises ConstructorError on a key that occurs twice."""
-        keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        if twice:
-            raise yaml.constructor.ConstructorError(None, None, f'the key {", ".join(twice)} occurs twice', node.start_mark)
-        return super().construct_mapping(node, deep)
 
 
 Document = TypeVar('Document', bound=Section)
@@ -47,7 +33,7 @@ def read_yaml(path: Path) -> Any:
         DocumentError: it is not YAML, or not text.
     """
     try:
-        text = path.read_text(encoding='utf-8')
+        text = read_file(path).decode('utf-8-sig')
     except UnicodeDecodeError:
         raise DocumentError(str(path), ['this is not a text file; a YAML file is expected here']) from None
     except OSError as error:
@@ -60,12 +46,24 @@ def parse_yaml(text: str, source: str) -> Any:
     try:
         if text.startswith('{'):
             try:
-                return json.loads(text)  # YAML would read JSON's \ud83d\ude00 as two broken characters, not as one
+                # YAML would read JSON's \ud83d\ude00 as two broken characters, not as one
+                return json.loads(text, object_pairs_hook=_once)
             except json.JSONDecodeError:
                 pass  # a YAML mapping in flow style
         return yaml.load(text, Loader=StrictLoader)
+    except RecursionError:
+        raise DocumentError(source, ['not valid YAML: nested too deeply']) from None
     except Exception as error:  # besides YAMLError whatever a tag's constructor raises on a value that it cannot read
         raise DocumentError(source, [f'not valid YAML: {" ".join(str(error).split())}']) from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return a JSON object; raises ValueError on a key that occurs twice."""
+    table = dict(pairs)
+    if len(table) < len(pairs):
+        twice = sorted(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise ValueError(f'the key {", ".join(twice)} occurs twice')
+    return table
 
 
 def validate(schema: type[Document], data: Any, source: str) -> Document:

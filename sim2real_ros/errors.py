@@ -9,9 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+LONGEST_MESSAGE, LONGEST_FAULT = 8000, 1000  # characters; nobody reads more
+
 
 class Sim2RealError(Exception):
     """Base of every error that a user can cause and mend."""
+
+    def __str__(self) -> str:
+        """Return the message as terminals and ROS strings can take it, whatever the names in it are made of."""
+        return ''.join(map(_shown, cut(super().__str__(), LONGEST_MESSAGE)))
+
+
+def cut(text: str, most: int) -> str:
+    """Return a text of at most about `most` characters, which says how much is left out."""
+    return text if len(text) <= most else f'{text[:most]} ... ({len(text) - most} characters more)'
+
+
+def _shown(character: str) -> str:
+    """Return a character, or its escape where it is none that can be shown: a control, half of a surrogate pair."""
+    shown = character.isprintable() or character == '\n'
+    return character if shown else character.encode('unicode_escape', 'surrogatepass').decode('ascii')
 
 
 class DocumentError(Sim2RealError):
@@ -26,7 +43,7 @@ class DocumentError(Sim2RealError):
         self.source = source
         self.faults = list(faults)
         count = '1 fault' if len(self.faults) == 1 else f'{len(self.faults)} faults'
-        super().__init__(f'{source}: {count}\n' + '\n'.join(f'  - {fault}' for fault in self.faults))
+        super().__init__(f'{source}: {count}\n' + '\n'.join(f'  - {cut(fault, LONGEST_FAULT)}' for fault in self.faults))
 
 
 class NotFoundError(Sim2RealError):

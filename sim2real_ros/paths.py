@@ -6,7 +6,9 @@ The ROS wheels from PyPI do not set AMENT_PREFIX_PATH, so the ament index is the
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 import tempfile
 from pathlib import Path
@@ -53,6 +55,21 @@ def find_policy(policy: str) -> Path:
         if candidate.is_file():
             return candidate
     raise NotFoundError(f'policy folder {path} holds neither policy.yaml nor policy.onnx')
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a regular file; a device would never end, a pipe would keep us waiting.
+
+    Raises:
+        OSError: it cannot be read; `strerror` says why.
+    """
+    if '\0' in str(path):
+        raise OSError(errno.EINVAL, 'a null character in a file name')
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, 'rb') as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, 'it is no regular file')
+        return file.read()
 
 
 def writable_file(path: Path, option: str) -> Path:

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """YAML is read safely and every fault of a document is in one message."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from sim2real_ros.document import Section, parse_yaml, read_yaml, validate
@@ -107,6 +110,40 @@ def test_text_that_is_not_yaml_is_a_document_error(text):
 
 def test_json_with_any_character_is_read_as_it_was_written():
     assert parse_yaml('{"a": "\\ud83d\\ude00 \\u00e9", "b": 1e-05}', 'wire') == {'a': '\U0001f600 é', 'b': 1e-05}
+
+
+def test_a_key_that_occurs_twice_in_json_is_refused():
+    with pytest.raises(DocumentError, match='the key a occurs twice'):
+        parse_yaml('{"a": 1, "b": {"a": 2, "a": 3}}', 'wire')
+
+
+def test_a_document_that_is_nested_too_deeply_is_refused_in_these_words():
+    for text in ('{"a":' * 100_000, '[' * 10_000):
+        with pytest.raises(DocumentError, match='nested too deeply'):
+            parse_yaml(text, 'wire')
+
+
+def test_a_byte_order_mark_of_an_editor_is_skipped(tmp_path):
+    path = tmp_path / 'policy.yaml'
+    path.write_bytes(b'\xef\xbb\xbfa: 1\r\nb: 2\r\n')
+    assert read_yaml(path) == {'a': 1, 'b': 2}
+
+
+def test_devices_and_pipes_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / 'pipe.yaml')
+    for path in (Path('/dev/zero'), tmp_path / 'pipe.yaml'):
+        with pytest.raises(NotFoundError, match='no regular file'):
+            read_yaml(path)
+
+
+def test_a_message_can_be_shown_anywhere():
+    """No control sequence of a terminal, no half of a character, which a ROS string cannot hold, no megabyte."""
+    error = DocumentError('f.yaml', ['name: \x1b[2J \ud83d', 'x' * 1_000_000])
+    text = str(error)
+    assert '\\x1b[2J \\ud83d' in text
+    assert text.encode()
+    assert len(text) < 2000
+    assert '999000 characters more' in text
 
 
 def test_missing_file_names_the_file_and_the_reason(tmp_path):

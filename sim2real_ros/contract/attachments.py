@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 
 from sim2real_ros.contract.contract import Contract
+from sim2real_ros.paths import read_file
 
 METADATA_KEY, GOLDEN_KEY, MOTION_KEY = 'sim2real.contract', 'sim2real.golden', 'sim2real.motion'
 EMBEDDED = 'embedded'  # in place of a file name: the file is in the network's metadata
@@ -26,7 +27,7 @@ def attached_bytes(contract: Contract, file: str, key: str) -> bytes:
 
     assert contract.folder is not None
     if file != EMBEDDED:
-        return (contract.folder / file).read_bytes()
+        return read_file(contract.folder / file)
     assert contract.model_path is not None
     text = read_metadata(contract.model_path).get(key)
     if text is None:

@@ -35,7 +35,7 @@ class Contract:
     @property
     def model_path(self) -> Path | None:
         """The network file; None when the contract came over the wire."""
-        return None if self.folder is None else (self.folder / self.file.model.file).resolve()
+        return None if self.folder is None else self.folder / self.file.model.file
 
     @property
     def period_s(self) -> float:

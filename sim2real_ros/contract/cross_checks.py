@@ -25,6 +25,7 @@ ANCHOR_TERMS = ('motion_anchor_pos_b', 'motion_anchor_ori_b')
 
 def check_inputs(file: ContractFile, faults: list[str]) -> None:
     """Hold the terms against what they need from the rest of the contract."""
+    faults += [f'contacts: {name} occurs {count} times' for name, count in Counter(file.contacts).items() if count > 1]
     uses = term_uses(file)
     if not uses:
         faults.append('inputs: none of them is made of observation terms')

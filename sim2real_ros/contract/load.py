@@ -11,7 +11,7 @@ from sim2real_ros.contract.contract import Contract, resolve
 from sim2real_ros.contract.schema import ContractFile
 from sim2real_ros.document import parse_yaml, read_yaml, validate
 from sim2real_ros.errors import ModelFileError, NotFoundError
-from sim2real_ros.paths import find_policy
+from sim2real_ros.paths import find_policy, read_file
 
 __all__ = ['EMBEDDED', 'GOLDEN_KEY', 'METADATA_KEY', 'load_contract', 'read_model']
 
@@ -35,7 +35,7 @@ def load_contract(policy: str | Path) -> Contract:
         return _from_onnx(path)
     data = read_yaml(path)
     file = validate(ContractFile, data, str(path))
-    model = (path.parent / file.model.file).resolve()
+    model = path.parent / file.model.file
     return resolve(_with_hash(file, model, str(path)), str(path), path.parent)
 
 
@@ -46,9 +46,9 @@ def read_model(path: Path) -> bytes:
         ModelFileError: it is missing, empty, or a Git-LFS pointer.
     """
     try:
-        data = path.read_bytes()
-    except (OSError, ValueError) as error:
-        raise ModelFileError(f'cannot read the network {path}: {getattr(error, "strerror", error)}') from None
+        data = read_file(path)
+    except OSError as error:
+        raise ModelFileError(f'cannot read the network {path}: {error.strerror}') from None
     if data.startswith(GIT_LFS):
         raise ModelFileError(f'{path} is a Git-LFS pointer, not the network itself: run "git lfs pull" where it came from')
     if not data:

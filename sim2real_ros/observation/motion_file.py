@@ -3,9 +3,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +11,7 @@ from sim2real_ros.contract.attachments import MOTION_KEY, attached_bytes
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.contract.schema import Motion, tensor_and_row
 from sim2real_ros.errors import ModelFileError
+from sim2real_ros.npz import read_npz
 
 RETURN_S = 2.0  # from the last row to the default pose, with `end: return`
 WIDTHS = {'anchor_pos': 3, 'anchor_quat': 4}  # of what is not per joint
@@ -69,9 +67,8 @@ def _read(contract: Contract, motion: Motion) -> dict[str, np.ndarray]:
     assert motion.file is not None
     path, joints = contract.folder / motion.file, len(contract.joints)
     try:
-        with np.load(io.BytesIO(attached_bytes(contract, motion.file, MOTION_KEY)), allow_pickle=False) as archive:
-            data = {name: archive[name] for name in archive.files}
-    except (OSError, EOFError, ValueError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+        data = read_npz(attached_bytes(contract, motion.file, MOTION_KEY))
+    except (OSError, ValueError) as error:
         raise ModelFileError(f'cannot read the motion {path}: {error}; motion.file names an npz') from None
     rows: dict[str, np.ndarray] = {}
     for quantity, text in motion.quantities.items():

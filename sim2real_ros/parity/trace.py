@@ -17,8 +17,6 @@ Arrays of k policy ticks:
 from __future__ import annotations
 
 import json
-import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -27,6 +25,8 @@ from typing import Any
 import numpy as np
 
 from sim2real_ros.errors import ModelFileError
+from sim2real_ros.npz import read_npz
+from sim2real_ros.paths import read_file
 from sim2real_ros.rotations import world_to_base, xyzw_from_wxyz
 from sim2real_ros.signals import LEVEL_XYZW, RobotState
 
@@ -54,11 +54,10 @@ def load_trace(path: Path) -> Trace:
         ModelFileError: the file cannot be read, or lacks what a trace needs; the message says what.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            data = dict(archive)
+        data = read_npz(read_file(path))
         meta = json.loads(str(data['meta'])) if 'meta' in data else {}
         states = _states(data)
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise ModelFileError(f'{path} is no trace: {error}; docs/parity.md has the format') from None
     joints = meta.get('joints') or meta.get('mjcf_hinge_joints')
     if not joints:

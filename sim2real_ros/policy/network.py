@@ -93,7 +93,16 @@ class Network:
 
         Returns:
             The actions, (*batch, joints) by output of the contract. They may be non-finite; the caller decides what that means.
+
+        Raises:
+            NetworkError: the network fails.
         """
+        try:
+            return self._run(observations)
+        except Exception as error:  # onnxruntime raises classes of its own that share no public base
+            raise NetworkError(f'{self._name} fails: {_brief(error)}') from None
+
+    def _run(self, observations: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         lanes = [self._run_lane(lane, observations) for lane in range(self._lanes)]
         for lane, outputs in enumerate(lanes):
             self._memory.keep(lane, outputs)
@@ -132,12 +141,10 @@ class Network:
         try:
             for _ in range(WARM_UP_RUNS):
                 start = time.perf_counter()
-                outputs = self.run(self._zeros)
+                outputs = self._run(self._zeros)
                 times.append(time.perf_counter() - start)
         except Exception as error:  # onnxruntime's own classes again, and widths that only a run can tell
-            raise NetworkError(
-                f"{self._name} fails on zeros of the contract's shape: {' '.join(str(error).split())[:300]}"
-            ) from None
+            raise NetworkError(f"{self._name} fails on zeros of the contract's shape: {_brief(error)}") from None
         for name, values in (outputs | self.played).items():
             if not np.isfinite(values).all():
                 bad = int((~np.isfinite(values)).sum())
@@ -147,3 +154,7 @@ class Network:
                 )
         self.warm_up_ms = 1e3 * float(np.median(times))
         self.reset()
+
+
+def _brief(error: Exception) -> str:
+    return ' '.join(str(error).split())[:300]

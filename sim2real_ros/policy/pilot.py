@@ -9,8 +9,10 @@ import numpy as np
 
 from sim2real_ros.contract import load_contract
 from sim2real_ros.contract.contract import Contract
+from sim2real_ros.errors import NetworkError
 from sim2real_ros.joints import JointMap
 from sim2real_ros.policy.novelty import NoveltyMonitor
+from sim2real_ros.policy.rehearsal import rehearse
 from sim2real_ros.policy.runner import PolicyRunner
 from sim2real_ros.robot import Robot
 from sim2real_ros.safety.adoption import adopt
@@ -29,13 +31,21 @@ class Pilot:
     """
 
     def __init__(self, robot: Robot, contract: Contract) -> None:
-        """Load everything; raises what `adopt`, `PolicyRunner` and `NoveltyMonitor.of` raise."""
+        """Load everything; raises what `adopt`, `PolicyRunner`, `NoveltyMonitor.of` and `rehearse` raise."""
         adopt(robot, contract)  # what the safety node will say, before anything runs
         self.contract, self.runner = contract, PolicyRunner(contract)
         self.runner.restrict_command(robot.command_share)
         self._novelty = NoveltyMonitor.of(contract)
         self._to_policy = JointMap(robot.joints, contract.joints, source=f'robot {robot.name}', target=contract.file.name)
         self.unfamiliar = ''
+        self._refuse_slow()
+        rehearse(self.step, robot, self.name, len(contract.file.contacts), contract.period_s)
+        self.reset()
+
+    def _refuse_slow(self) -> None:
+        took, allowed = self.runner.network.warm_up_ms, 1e3 * self.contract.period_s
+        if took > allowed:
+            raise NetworkError(f'{self.name} cannot run at its rate here: one call takes {took:.1f} ms of {allowed:.1f} ms')
 
     @classmethod
     def of(cls, robot: Robot, policy: str) -> Pilot:

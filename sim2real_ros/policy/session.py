@@ -36,8 +36,10 @@ def open_session(path: Path) -> onnxruntime.InferenceSession:
         text = ' '.join(str(error).split())
         if 'external' in text.lower() or f'{path.name}.data' in text:
             hint = f'its weights lie in a file of their own (often {path.name}.data) that is not beside it: copy both files'
-        else:
+        elif 'INVALID_PROTOBUF' in text:
             hint = 'the file is truncated or not an ONNX model'
+        else:
+            hint = f'its graph is damaged, or asks for more than onnxruntime {onnxruntime.__version__} has'
         raise ModelFileError(f'cannot open the network {path}: {hint} (onnxruntime: {text[:200]})') from None
 
 

@@ -19,8 +19,6 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +28,8 @@ import numpy as np
 
 from sim2real_ros.contract import Contract
 from sim2real_ros.errors import ModelFileError
+from sim2real_ros.npz import numbers, read_npz
+from sim2real_ros.paths import read_file
 from sim2real_ros.policy.components import Components
 
 VERSION = 1
@@ -99,10 +99,8 @@ def load_statistics(contract: Contract) -> ObservationStatistics | None:
         return None
     path = contract.folder / contract.file.novelty
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            data = dict(archive)
-        statistics = _from_arrays(data)
-    except (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        statistics = _from_arrays(read_npz(read_file(path)))
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise ModelFileError(
             f'cannot read the statistics {path}: {error}; make the file again (sim2real novelty) or set novelty: null'
         ) from None
@@ -168,12 +166,12 @@ def persistent(scores: np.ndarray) -> np.ndarray:
     return np.partition(windows, WINDOW - NEEDED, axis=-1)[..., WINDOW - NEEDED]
 
 
-def _from_arrays(data: Mapping[str, np.ndarray]) -> ObservationStatistics:
+def _from_arrays(data: dict[str, np.ndarray]) -> ObservationStatistics:
     if int(data['version']) != VERSION:
         raise ValueError(f'its version is {int(data["version"])}, this program reads {VERSION}')
     parts = tuple(zip(data['names'].tolist(), data['widths'].tolist(), strict=True))
     d = sum(width for _, width in parts)
-    arrays = {name: np.asarray(data[name], float) for name in ARRAYS}
+    arrays = {name: numbers(data, name) for name in ARRAYS}
     for name, values in arrays.items():
         shape = {'whitening': (d, d), 'thresholds': (2,)}.get(name, (d,))
         if values.shape != shape or not np.isfinite(values).all():

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import yaml
 
-from sim2real_ros.document import StrictLoader
 from sim2real_ros.errors import DocumentError, NotFoundError
+from sim2real_ros.paths import read_file
+from sim2real_ros.strict_yaml import StrictLoader
 
 PYTHON = 'tag:yaml.org,2002:python/'
 APPLY = f'{PYTHON}object/apply:'
@@ -38,7 +39,7 @@ def load_inert(path: Path) -> Any:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise DocumentError(str(path), [f'is larger than {MAX_BYTES // 1_000_000} MB; this is no configuration'])
-        text = path.read_text(encoding='utf-8')
+        text = read_file(path).decode('utf-8-sig')
     except UnicodeDecodeError:
         raise DocumentError(str(path), ['this is not a text file; a YAML file is expected here']) from None
     except OSError as error:
@@ -50,6 +51,8 @@ def parse_inert(text: str, source: str) -> Any:
     """Parse YAML text; `source` names it in errors."""
     try:
         return yaml.load(text, Loader=InertLoader)
+    except RecursionError:
+        raise DocumentError(source, ['not valid YAML: nested too deeply']) from None
     except Exception as error:  # besides YAMLError whatever a constructor raises on a value that it cannot read
         raise DocumentError(source, [f'not valid YAML: {" ".join(str(error).split())}']) from None
 
