@@ -101,7 +101,12 @@ def safety_tick() -> Result:
     what = 'safety tick: PD, monitors and whole filter, 12 joints, walking / session.run'
     most = SAFETY_BUDGET_US / REFERENCE_US
     budget = f'{SAFETY_BUDGET_US:g} us, or {most:.2f}'
-    return Result(what, f'{tick:.0f} us / {reference:.0f} us = {tick / reference:.2f}', budget, bool(tick <= SAFETY_BUDGET_US or tick / reference <= most))
+    return Result(
+        what,
+        f'{tick:.0f} us / {reference:.0f} us = {tick / reference:.2f}',
+        budget,
+        bool(tick <= SAFETY_BUDGET_US or tick / reference <= most),
+    )
 
 
 class Session:
