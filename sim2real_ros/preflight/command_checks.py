@@ -18,6 +18,8 @@ def nodes(seen: Observed) -> Verdict:
     names = {name.rsplit('/', 1)[-1] for name in seen.nodes}
     if 'safety_node' not in names:
         return Level.REFUSED, 'safety_node does not run: without it nothing limits the torques, start it'
+    if seen.read_only:
+        return Level.WARNING, 'safety_node is read-only: it commands nothing, and cannot be armed'
     if 'watchdog_node' not in names:
         return (
             Level.REFUSED,

@@ -42,6 +42,7 @@ class Observed:
     nodes: tuple[str, ...]  # names, with namespace
     mode: str  # of the safety node, '' where it said nothing
     sim_time: bool | None  # parameter of the safety node; None: it did not answer
+    read_only: bool  # parameter of the safety node
     contract: Contract | None  # of the policy, None where none was announced
     contract_problem: str  # why the announced one cannot be read
     joint_states: Stream

@@ -16,8 +16,6 @@ from rcl_interfaces.srv import GetParameters
 from rclpy.exceptions import InvalidNamespaceException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import parameter_value_to_python
-from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.serialization import deserialize_message
 from rclpy.signals import SignalHandlerOptions
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import Imu, JointState
@@ -28,20 +26,16 @@ from sim2real_ros.errors import ParameterError, Sim2RealError
 from sim2real_ros.preflight.observed import Observed, Stream
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros import qos
+from sim2real_ros.ros.arrivals import Arrivals, command_ages, joint_numbers
 from sim2real_ros.ros.controller_order import ControllerOrder
-from sim2real_ros.ros.conversions import command_origin, seconds
 from sim2real_ros.ros.loop import ControlLoop
-from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.rivals import controller_list, foreign_publishers, holders
 
 DISCOVERY_S, ANSWER_S = 4.0, 5.0
 OURS = ('safety_node', 'watchdog_node', 'policy_node')
-SAME_S = 1e-6  # stamps that close are the same
-KEPT = 100  # messages of each topic whose numbers are read; the stamps of all are
-ALL = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
+KINDS = {'commands': Float64MultiArray, 'clock': Clock, 'imu': Imu, 'joint_states': JointState}
 FLOATS, JOINTS, IMU = 'std_msgs/msg/Float64MultiArray', 'sensor_msgs/msg/JointState', 'sensor_msgs/msg/Imu'
-ASKED = ['sim_time', 'command_joints', 'robot', 'profile', 'output']
-Messages = list[tuple[float, bytes]]  # arrival in s on the steady clock, and the serialised message
+ASKED = ['sim_time', 'command_joints', 'robot', 'profile', 'output', 'read_only']
 
 
 class Look:
@@ -89,18 +83,15 @@ class Look:
 
     def watch(self, robot: Robot, watched_s: float = 2.0) -> Observed:
         """Watch for a time and return what was seen."""
-        topics = self._topics()
-        inbox: dict[str, Messages] = {name: [] for name in topics}
-        kinds = {'commands': Float64MultiArray, 'clock': Clock, 'imu': Imu, 'joint_states': JointState}
-        loop = ControlLoop(self._node, 'preflight')
-        for name, kind in kinds.items():  # joint states last: a command then counts before the state that comes with it
-            loop.add(kind, topics[name], _into(inbox[name]), ALL, raw=True)
+        topics, loop = self._topics(), ControlLoop(self._node, 'preflight')
+        # joint states last: a command that comes with a newer state answers the one before
+        inbox = {name: Arrivals(loop, kind, topics[name]) for name, kind in KINDS.items()}
         loop.start()
         order = self._order(robot, topics['commands'])
         listed = self._ask_controllers(self._node, self.wait)
         self.wait(lambda: False, watched_s)
         loop.destroy()
-        streams = {name: self._stream(topics[name], kinds[name], inbox[name]) for name in topics}
+        streams = {name: inbox[name].stream(tuple(_full(*end) for end in self._publishers(topics[name]))) for name in topics}
         return self._observed(robot, watched_s, streams, inbox, order, listed)
 
     # --- the graph
@@ -152,21 +143,10 @@ class Look:
     def _publishers(self, topic: str) -> list[tuple[str, str]]:
         return [(end.node_name, end.node_namespace) for end in self._node.get_publishers_info_by_topic(topic)]
 
-    # --- what arrived
-
-    def _stream(self, topic: str, kind: type, messages: Messages) -> Stream:
-        if kind is Float64MultiArray:
-            origins = [command_origin(deserialize_message(data, kind)) for _, data in messages]
-            stamps = [1e-9 * (origin.stamp_ns or 0) for origin in origins]
-        elif kind is Clock:
-            stamps = [seconds(deserialize_message(data, Clock).clock) for _, data in messages]
-        else:
-            stamps = [Sample(data).stamp for _, data in messages]
-        publishers = tuple(_full(*end) for end in self._publishers(topic))
-        return Stream(topic, publishers, np.array(stamps), np.array([arrival for arrival, _ in messages]))
+    # --- what was seen
 
     def _observed(
-        self, robot: Robot, watched_s: float, streams: dict[str, Stream], inbox: dict[str, Messages],
+        self, robot: Robot, watched_s: float, streams: dict[str, Stream], inbox: dict[str, Arrivals],
         order: ControllerOrder | None, listed: Any,
     ) -> Observed:  # fmt: skip
         contract, problem = None, ''
@@ -175,10 +155,8 @@ class Look:
                 contract = Contract.from_json(self._latched['policy/contract'], 'policy/contract')
         except Sim2RealError as error:
             problem = ' '.join(str(error).split())
-        names, positions, velocities = _joint_numbers(
-            [deserialize_message(d, JointState) for _, d in inbox['joint_states'][-KEPT:]]
-        )
-        imus = [deserialize_message(data, Imu) for _, data in inbox['imu'][-KEPT:]]
+        names, positions, velocities = joint_numbers(inbox['joint_states'].last())
+        imus = inbox['imu'].last()
         topic = streams['commands'].topic
         foreign = foreign_publishers(self._publishers(topic), ('safety_node', self._node.get_namespace()), topic)
         held = holders(listed, robot.joints, topic) if listed is not None else ''
@@ -188,6 +166,7 @@ class Look:
         sim_time = self.parameters.get('sim_time')
         return Observed(
             robot=robot, seconds=watched_s, mode=self._latched.get('safety/mode', ''), sim_time=sim_time,
+            read_only=bool(self.parameters.get('read_only')),
             nodes=tuple(_full(*node) for node in self._node.get_node_names_and_namespaces()),
             contract=contract, contract_problem=problem,
             joint_states=streams['joint_states'], joint_names=names, joint_pos=positions, joint_vel=velocities,
@@ -197,14 +176,10 @@ class Look:
             imu_lin_acc=np.array([[a.x, a.y, a.z] for a in (m.linear_acceleration for m in imus)]).reshape(-1, 3),
             imu_oriented=not imus or imus[-1].orientation_covariance[0] != -1.0,
             clock=streams['clock'], now=time.time(), commands=streams['commands'],
-            command_ages=_ages(streams['commands'], streams['joint_states']),
+            command_ages=command_ages(streams['commands'], streams['joint_states']),
             rivals='; '.join(text for text in (foreign, held) if text), controllers_known=listed is not None,
             order=order.problem if order is not None and order.answered else None,
         )  # fmt: skip
-
-
-def _into(box: Messages) -> Callable[[bytes], None]:
-    return lambda data: box.append((time.monotonic(), data))
 
 
 def _of_type(topics: Sequence[tuple[str, list[str]]], kind: str) -> str:
@@ -214,30 +189,3 @@ def _of_type(topics: Sequence[tuple[str, list[str]]], kind: str) -> str:
 
 def _full(name: str, namespace: str) -> str:
     return f'{namespace.rstrip("/")}/{name}'
-
-
-def _joint_numbers(messages: list[JointState]) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """Return names, positions and velocities; NaN where a message has not as many numbers as names."""
-    if not messages:
-        return (), np.zeros((0, 0)), np.zeros((0, 0))
-    names = tuple(messages[-1].name)
-    alike = [message for message in messages if tuple(message.name) == names]
-    n = len(names)
-    rows = [
-        [list(values) if len(values) == n else [np.nan] * n for values in (message.position, message.velocity)]
-        for message in alike
-    ]
-    numbers = np.array(rows).reshape(-1, 2, n)
-    return names, numbers[:, 0], numbers[:, 1]
-
-
-def _ages(commands: Stream, states: Stream) -> np.ndarray:
-    """Return the time from the arrival of a state to that of the command which answers it, s of the robot's time."""
-    if len(states.stamps) < 2 or states.standing:
-        return np.zeros(0)
-    order = np.argsort(states.stamps, kind='stable')
-    stamps, arrivals = states.stamps[order], states.arrivals[order]
-    place = np.clip(np.searchsorted(stamps, commands.stamps - SAME_S), 0, len(stamps) - 1)
-    answered = np.abs(stamps[place] - commands.stamps) < SAME_S
-    factor = (stamps[-1] - stamps[0]) / max(float(np.ptp(arrivals)), SAME_S)  # a simulation may be slow
-    return factor * np.maximum(commands.arrivals[answered] - arrivals[place[answered]], 0.0)

@@ -29,6 +29,7 @@ def healthy(**changes: object) -> Observed:
     """Return what is seen of a healthy stack that damps a standing robot in simulation."""
     seen = Observed(
         robot=ROBOT, seconds=2.0, nodes=('/safety_node', '/watchdog_node', '/policy_node'), mode='damping', sim_time=True,
+        read_only=False,
         contract=contract(), contract_problem='',
         joint_states=stream('/joint_states', '/joint_state_broadcaster'), joint_names=tuple(reversed(ROBOT.joints)),
         joint_pos=np.tile(ROBOT.pose('stand')[::-1], (K, 1)), joint_vel=np.zeros((K, N)),
@@ -144,6 +145,7 @@ def test_what_is_wrong_is_refused_by_its_own_check_with_what_to_do(check, change
     ('check', 'changes', 'sentence'),
     [
         ('nodes', {'nodes': ('/safety_node', '/watchdog_node')}, 'the robot can stand up, not walk'),
+        ('nodes', {'nodes': ('/safety_node',), 'read_only': True}, 'read-only: it commands nothing'),
         ('policy', {'contract': None}, 'is policy_node configured?'),
         ('gravity', {'imu_quat_xyzw': np.tile(lean(0.4), (K, 1))} | force(0, 3.82, 9.035), 'leans by 0.40'),
         ('rivals', {'controllers_known': False}, 'nobody told'),
