@@ -46,9 +46,11 @@ class PreflightNode(Node):
         told = [f for f in findings if f.level in (Level.REFUSED, Level.WARNING)]
         reply.success = may_arm(findings)
         reply.message = '\n'.join(f'{f.level.value}: {f.check}: {f.text}' for f in told) or 'nothing speaks against arming'
-        log = self.get_logger()
         for finding in told:
-            (log.error if finding.level is Level.REFUSED else log.warning)(f'{finding.check}: {finding.text}')
+            if finding.level is Level.REFUSED:  # rclpy wants one severity for each line of code
+                self.get_logger().error(f'{finding.check}: {finding.text}')
+            else:
+                self.get_logger().warning(f'{finding.check}: {finding.text}')
         return reply
 
 

@@ -39,13 +39,17 @@ class FakeStack:
         chosen = bringup.Options(**{'lockstep': True, 'log_level': 'info', **options})
         lockstep = {'lockstep': chosen.lockstep, 'trace_file': str(self._trace_file)}
         self.children = {'fake': subprocess.Popen([sys.executable, str(FAKE), *_given(lockstep | fake)])}
+        self._options = chosen
         for process in bringup.control(chosen):
             if process.executable in nodes:
-                line = [*command_line(process, chosen), *REMAPPED]
-                self.children[process.executable] = subprocess.Popen(line)
+                self.start(process)
         self.operator = Operator('', self.check)
         self.trace: dict[str, np.ndarray] = {}
         self.events: list[tuple[float, str]] = []
+
+    def start(self, process: bringup.Process) -> None:
+        line = [*command_line(process, self._options), *REMAPPED]
+        self.children[process.executable] = subprocess.Popen(line)
 
     def check(self) -> None:
         for name, child in self.children.items():

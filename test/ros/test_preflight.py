@@ -14,6 +14,7 @@ pytest.importorskip('mujoco')
 from fake_stack import fake_stack  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
+from sim2real_ros import bringup  # noqa: E402
 from sim2real_ros.preflight.checks import examine, may_arm  # noqa: E402
 from sim2real_ros.preflight.finding import Level  # noqa: E402
 from sim2real_ros.preflight.wiring import wiring_findings  # noqa: E402
@@ -63,6 +64,9 @@ def test_wrong_order_second_controller_silent_imu_slow_clock_and_pause_are_refus
         assert 'trajectory_controller' in refused['rivals']
         assert '/imu_sensor_broadcaster publishes /imu_sensor_broadcaster/imu, but nothing came' in refused['imu']
         assert '/clock ticks every 50 ms, the policy every 20 ms' in refused['clock rate']
+        stack.start(bringup.Process('preflight_node', {'robot': 'go2', 'seconds': 1.0}))
+        told = stack.operator.call('preflight_node/preflight', 30)
+        assert f'refused: imu: {refused["imu"]}' in told.splitlines()
         stack.manage('pause')
         refused = look()
         assert 'the simulation is paused, let it go on' in refused['time goes on']
