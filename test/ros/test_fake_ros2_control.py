@@ -38,9 +38,9 @@ def test_the_stack_walks_with_shuffled_joints_and_default_qos_outlasts_a_pause_a
         stack.operator.command = WALK
         stack.arm()
         stack.stand_up()
-        stack.spin(4.0)
+        stack.spin(2.0)
         stack.manage('pause')
-        for _ in range(10):  # clock and joint states go on with one stamp, the IMU is silent
+        for _ in range(5):  # clock and joint states go on with one stamp, the IMU is silent
             time.sleep(0.1)
             stack.operator.spin(0.01)
         assert stack.operator.mode == 'active'

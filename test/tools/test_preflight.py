@@ -3,9 +3,11 @@
 
 import argparse
 import builtins
+from types import SimpleNamespace
 
 import pytest
 
+from sim2real_ros.errors import NotFoundError
 from sim2real_ros.preflight.finding import Finding, Level
 from sim2real_ros.robot import load_robot
 from sim2real_ros.tools import preflight
@@ -37,6 +39,14 @@ def test_no_joint_moves_and_nobody_is_asked_while_anything_is_refused(monkeypatc
     monkeypatch.setattr(builtins, 'input', lambda: pytest.fail('asked'))
     (finding,) = preflight._wiggle(ROBOT, argparse.Namespace(namespace='', yes=True), [Finding('imu', Level.REFUSED, 'silent')])
     assert (finding.level, 'mend what is refused' in finding.text) == (Level.SKIPPED, True)
+
+
+def test_the_robot_is_that_of_the_safety_node_unless_another_is_given():
+    running = SimpleNamespace(parameters={'robot': 'go2', 'profile': 'first_steps'})
+    assert preflight._robot(running, '').profile == 'first_steps'
+    assert preflight._robot(SimpleNamespace(parameters={}), 'go2').name == 'go2'
+    with pytest.raises(NotFoundError, match='safety_node does not answer'):
+        preflight._robot(SimpleNamespace(parameters={}), '')
 
 
 @pytest.mark.parametrize('seconds', ['0', '-1', 'nan', 'inf', 'long'])
