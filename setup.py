@@ -45,6 +45,10 @@ setup(
         # for machines without ROS 2; not needed, and not wanted, where ROS 2 is installed
         'ros': ['ros-jazzy-rclpy[fastrtps]', *(f'ros-jazzy-{name}' for name in MESSAGES)],
         'sim': ['mujoco>=3.3.5'],
+        # to read recordings, and to make them where there is no `ros2 bag`
+        'record': ['rosbags>=0.11'],
+        # figures in HTML reports
+        'report': ['plotly>=5.18'],
         # to import policies in TorchScript
         'torch': ['torch>=2.2', 'onnx>=1.16'],
         'train': [
@@ -55,7 +59,17 @@ setup(
             'onnxscript',
             'tensorboard',
         ],
-        'test': ['pytest<9', 'pytest-timeout', 'hypothesis', 'onnx>=1.16', 'ruff', 'mypy', 'types-PyYAML'],
+        'test': [
+            'pytest<9',
+            'pytest-timeout',
+            'hypothesis',
+            'onnx>=1.16',
+            'plotly>=5.18',
+            'rosbags>=0.11',
+            'ruff',
+            'mypy',
+            'types-PyYAML',
+        ],
     },
     zip_safe=False,
     maintainer='sim2real_ros developers',
