@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -31,7 +31,17 @@ def import_mujoco() -> ModuleType:
     return mujoco
 
 
-def build_model(
+def build_model(robot: Robot, **options: Any) -> mujoco.MjModel:
+    """Compile what `build_spec` makes; takes its arguments and raises what it does."""
+    spec = build_spec(robot, **options)
+    try:
+        return spec.compile()
+    except ValueError as error:
+        source = options.get('model_file') or robot.urdf
+        raise DocumentError(str(source), [f'MuJoCo cannot compile it: {" ".join(str(error).split())}']) from None
+
+
+def build_spec(
     robot: Robot,
     *,
     timestep: float = 0.002,
@@ -39,8 +49,8 @@ def build_model(
     actuators: Literal['motor', 'position'] = 'motor',
     collisions: Literal['floor', 'all'] = 'all',
     ground: Ground | None = None,
-) -> mujoco.MjModel:
-    """Compile the robot on a flat floor, or on the ground that is given.
+) -> mujoco.MjSpec:
+    """Make the robot on a flat floor, or on the ground that is given.
 
     Joint friction, damping and armature come from the robot file, effort limits from its limits; what the URDF or
     MJCF says about them is replaced, so that a description made for a picture becomes a plant.
@@ -54,7 +64,7 @@ def build_model(
         ground: to stand on; a level plane when None.
 
     Returns:
-        The model; actuator i drives robot joint i.
+        What can be compiled, or written as MJCF; actuator i drives robot joint i.
 
     Raises:
         DependencyError: MuJoCo is not installed.
@@ -81,10 +91,7 @@ def build_model(
     _set_joints(mujoco, spec, robot, actuators, str(path))
     _set_contacts(mujoco, spec, robot, collisions)
     _add_sensors(mujoco, spec, robot)
-    try:
-        return spec.compile()
-    except ValueError as error:
-        raise DocumentError(str(path), [f'MuJoCo cannot compile it: {" ".join(str(error).split())}']) from None
+    return spec
 
 
 def soles(model: mujoco.MjModel, robot: Robot) -> tuple[np.ndarray, np.ndarray]:

@@ -19,6 +19,7 @@ COMMANDS = {
     'check': 'everything that can be found out about a policy without a robot',
     'parity': "whether a contract builds what the trainer's deployment fed its network, and why not",
     'preflight': 'what must hold of a running stack before the robot is armed, and whether each torque reaches its joint',
+    'describe': 'a robot as Gazebo, ros2_control or MuJoCo wants to have it',
     'certify': "what a robot's joints can brake, and which limits the safety node therefore promises",
     'pack': 'a whole policy in one ONNX file',
     'evaluate': 'how well a policy follows commands and survives randomised robots',
