@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import signal
 import subprocess
 import sys
@@ -30,9 +31,10 @@ def command_line(process: Process, options: Options) -> list[str]:
     line += ['--log-level', 'rcl:=error']
     if options.namespace:
         line += ['-r', f'__ns:=/{options.namespace.strip("/")}']
+    for source, target in process.remappings:
+        line += ['-r', f'{source}:={target}']
     for name, value in process.parameters.items():
-        text = str(value).lower() if isinstance(value, bool) else f'"{value}"' if isinstance(value, str) else str(value)
-        line += ['-p', f'{name}:={text}']
+        line += ['-p', f'{name}:={json.dumps(value)}']
     if options.params_file:
         line += ['--params-file', options.params_file]
     return line
