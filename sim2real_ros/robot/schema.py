@@ -79,6 +79,7 @@ class MonitorsSection(Section):
     velocity_mismatch: Positive = 0.2  # |v - dq/dt|, times the velocity limit
     velocity_mismatch_s: Positive = 0.1
     frozen_samples: Annotated[int, Field(ge=5)] | None = 25  # identical samples with new stamps; null: sensors without noise
+    frozen_joints: bool = True  # false: only the IMU must never repeat itself, joint states of simulators without noise do
     angular_rate: Positive = 8.0  # rad/s of the base
     angular_rate_s: NotNegative = 0.1
     rate_warn: Share = 0.1  # deviation of the mean rate of joint states over 1 s

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
@@ -12,6 +13,8 @@ from rclpy.node import Node
 from sim2real_ros.errors import ParameterError
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros.conversions import OUTPUTS
+
+NOISE: dict[str, dict[str, Any]] = {'all': {}, 'imu': {'frozen_joints': False}, 'none': {'frozen_samples': None}}
 
 
 def declare(
@@ -70,6 +73,15 @@ def output(node: Node) -> str:
     if value not in OUTPUTS:
         raise ParameterError(f'parameter output: "{value}" given, {" or ".join(OUTPUTS)} possible')
     return str(value)
+
+
+def sensor_noise(node: Node, robot: Robot) -> Robot:
+    """Declare `sensor_noise` and return the robot, its monitors told which sensors may repeat themselves bit by bit."""
+    text = 'Which sensors have noise, so that identical samples are a fault: all, imu (as in Gazebo), none (as of a mock).'
+    noise = declare(node, 'sensor_noise', 'all', text)
+    if noise not in NOISE:
+        raise ParameterError(f'parameter sensor_noise: "{noise}" given, {", ".join(NOISE)} possible')
+    return replace(robot, monitors=robot.monitors.model_copy(update=NOISE[noise]))
 
 
 def command_joints(node: Node, robot: Robot) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from sim2real_ros.ros.conversions import OUTPUTS, policy_trace_from, seconds, ta
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
-from sim2real_ros.ros.parameters import command_joints, declare, output
+from sim2real_ros.ros.parameters import command_joints, declare, output, sensor_noise
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.rivals import Rivals
 from sim2real_ros.ros.sensors import Sensors
@@ -62,6 +62,7 @@ class SafetyNode(Node):
         self.exit_code: int | None = None
         profile = declare(self, 'profile', '', 'A profile of the robot file that makes it milder, as first_steps; empty: none.')
         robot = load_robot(declare(self, 'robot', 'go2', 'Robot: shipped name or YAML file.'), profile)
+        robot = sensor_noise(self, robot)
         order = command_joints(self, robot)
         self._sim_time = declare(
             self,

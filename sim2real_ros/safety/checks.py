@@ -178,7 +178,7 @@ class StateChecks:
         same = state.joint_pos.tobytes() == previous.joint_pos.tobytes()
         same = same and state.joint_vel.tobytes() == previous.joint_vel.tobytes()
         self._same_joints = self._same_joints + 1 if same else 0
-        if self._same_joints >= most:
+        if self._same_joints >= most and self._robot.monitors.frozen_joints:
             return Fault('frozen_joint_state', f'{most} joint states with new stamps are identical in every bit')
         if state.base_ang_vel is None or previous.base_ang_vel is None:
             return None

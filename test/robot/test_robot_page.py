@@ -30,7 +30,7 @@ def test_defaults_of_the_monitors_are_those_in_force(name):
     (row,) = [line for line in PAGE.splitlines() if line.startswith('|') and f'`{name}`' in line]
     names, defaults = (row.split('|')[i].replace('*', '').replace('`', '') for i in (1, -2))
     shown = re.split('[;,]', defaults)[re.split('[;,]', names.replace(' ', '')).index(name)]
-    assert float(shown) == schema.MonitorsSection.model_fields[name].default
+    assert yaml.safe_load(shown) == schema.MonitorsSection.model_fields[name].default
 
 
 def test_the_worked_example_is_the_file_of_the_arm():

@@ -6,7 +6,7 @@ import rclpy
 
 from sim2real_ros.errors import ParameterError
 from sim2real_ros.robot import load_robot
-from sim2real_ros.ros.parameters import command_joints, declare
+from sim2real_ros.ros.parameters import command_joints, declare, sensor_noise
 
 
 @pytest.fixture
@@ -52,3 +52,17 @@ def test_a_value_outside_its_range_is_refused_with_the_range(make):
 def test_without_a_command_order_it_is_the_robots(make, override):
     robot = load_robot('go2')
     assert command_joints(make(override), robot) == robot.joints
+
+
+@pytest.mark.parametrize(
+    ('override', 'samples', 'joints'),
+    [('other:=1', 25, True), ('sensor_noise:=imu', 25, False), ('sensor_noise:=none', None, True)],
+)
+def test_sensors_without_noise_may_repeat_themselves(make, override, samples, joints):
+    monitors = sensor_noise(make(override), load_robot('go2')).monitors
+    assert (monitors.frozen_samples, monitors.frozen_joints) == (samples, joints)
+
+
+def test_another_noise_is_refused_with_those_that_there_are(make):
+    with pytest.raises(ParameterError, match='"joints" given, all, imu, none possible'):
+        sensor_noise(make('sensor_noise:=joints'), load_robot('go2'))

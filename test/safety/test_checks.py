@@ -153,6 +153,13 @@ def test_joint_states_that_change_before_the_stated_number_are_no_fault():
         assert feed.see(GOOD) == [None]
 
 
+def test_joint_states_of_a_simulator_without_noise_may_repeat_while_the_imu_must_not():
+    quiet = replace(ROBOT, monitors=MONITORS.model_copy(update={'frozen_joints': False}))
+    frozen = Feed(quiet).see(GOOD, times=MONITORS.frozen_samples + 1, noise=0.0)
+    assert frozen[-1] == 'frozen_imu'
+    assert Feed(quiet).see(replace(GOOD, base_ang_vel=None), times=100, noise=0.0) == [None] * 100
+
+
 def frozen_imu(times: int, age: float) -> list[str | None]:
     """Return what is found where the joints are alive and the IMU repeats itself; its age grows by `age` a sample."""
     feed, names = Feed(), []
