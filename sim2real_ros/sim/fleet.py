@@ -11,12 +11,20 @@ from sim2real_ros.errors import DependencyError
 from sim2real_ros.robot import Robot
 from sim2real_ros.rotations import multiply_xyzw, world_to_base, xyzw_from_wxyz
 from sim2real_ros.signals import RobotState
+from sim2real_ros.sim.ground import Field, Ground, Plane
 from sim2real_ros.sim.model import build_model, soles
 from sim2real_ros.sim.randomization import Randomizer, Ranges
 
+FIELD_PLACES = 18.0  # m from the middle of a field that robots start at most
+REACH = 0.35  # m around the base whose highest ground decides where it starts
+UP = np.array([0.0, 0.0, 1.0])
+
 
 class Fleet:
-    """B robots with a floating base on a flat floor; arrays are (B, ...), joints in robot order.
+    """B robots with a floating base; arrays are (B, ...), joints in robot order.
+
+    Positions and velocities are those of the ground's frame, in which a slope is level and gravity leans. What sensors say
+    of the orientation is of the world's, whose z axis points against gravity.
 
     Attributes:
         batch: the simulations.
@@ -33,6 +41,7 @@ class Fleet:
         timestep: float,
         actuators: Literal['motor', 'position'] = 'motor',
         threads: int = 0,
+        ground: Ground | None = None,
     ) -> None:
         """Build the simulations; every one draws its robot at its first reset.
 
@@ -44,6 +53,7 @@ class Fleet:
             timestep: physics step in s.
             actuators: see `build_model`.
             threads: 0 for one per core.
+            ground: to walk on; a plane when None.
 
         Raises:
             DependencyError: MuJoCo is older than 4.
@@ -55,7 +65,8 @@ class Fleet:
                 'simulating many robots needs MuJoCo 4 (Python 3.11 or newer): pip install "mujoco>=4"'
             ) from None
         self.robot, self.ranges, self.rng = robot, ranges, np.random.default_rng(seed)
-        self.batch = Batch(build_model(robot, timestep=timestep, actuators=actuators), size, threads)
+        self.ground = ground or Plane()
+        self.batch = Batch(build_model(robot, timestep=timestep, actuators=actuators, ground=self.ground), size, threads)
         self.randomizer = Randomizer(self.batch, robot, ranges, self.rng)
         model = self.batch.model
         self.qpos, self.qvel, self.ctrl = self.batch.qpos, self.batch.qvel, self.batch.ctrl
@@ -84,6 +95,10 @@ class Fleet:
         self.randomizer.draw(ids)
         yaw = self.rng.uniform(-np.pi, np.pi, k) if jitter else np.zeros(k)
         qpos, qvel = np.zeros((k, 7 + n)), np.zeros((k, 6 + n))
+        if isinstance(self.ground, Field):
+            qpos[:, :2] = self.rng.uniform(-FIELD_PLACES, FIELD_PLACES, (k, 2))
+            around = REACH * np.array([(x, y) for x in (-1, -0.5, 0, 0.5, 1) for y in (-1, -0.5, 0, 0.5, 1)])
+            height = height + self.ground.height(qpos[:, None, :2] + around, UP).max(axis=1)
         qpos[:, 2], qpos[:, 3], qpos[:, 6] = height, np.cos(yaw / 2), np.sin(yaw / 2)
         qpos[:, 7:] = joint_pos + jitter * self.rng.uniform(-1, 1, (k, n))
         qvel[:, :6] = 3 * jitter * self.rng.uniform(-1, 1, (k, 6)) * (1, 1, 0, 1, 1, 1)
@@ -103,13 +118,13 @@ class Fleet:
             stamp,
             self.joint_pos + self.randomizer.joint_offset + r.noise_joint_pos * noise(n),
             self.joint_vel + r.noise_joint_vel * noise(n),
-            multiply_xyzw(self.quat_xyzw, wobble),
+            multiply_xyzw(self.world_quat_xyzw, wobble),
             self.ang_vel + r.noise_base_ang_vel * noise(3),
         )
 
     def truth(self, stamp: float) -> RobotState:
         """Return the true state."""
-        return RobotState(stamp, self.joint_pos, self.joint_vel, self.quat_xyzw, self.ang_vel, self.lin_vel)
+        return RobotState(stamp, self.joint_pos, self.joint_vel, self.world_quat_xyzw, self.ang_vel, self.lin_vel)
 
     @property
     def joint_pos(self) -> np.ndarray:
@@ -123,8 +138,24 @@ class Fleet:
 
     @property
     def quat_xyzw(self) -> np.ndarray:
-        """True orientation of the base in the world, (B, 4)."""
+        """True orientation of the base in the frame of the ground, (B, 4)."""
         return xyzw_from_wxyz(self.qpos[:, 3:7])
+
+    @property
+    def world_quat_xyzw(self) -> np.ndarray:
+        """True orientation of the base in the world whose z axis points against gravity, (B, 4)."""
+        return multiply_xyzw(self.randomizer.slope_xyzw, self.quat_xyzw) if any(self.ranges.slope) else self.quat_xyzw
+
+    @property
+    def height(self) -> np.ndarray:
+        """Height of the base above the ground, (B,) m."""
+        return self.qpos[:, 2] - self.ground.height(self.qpos[:, :2], UP)
+
+    @property
+    def foot_height(self) -> np.ndarray:
+        """Height of the soles above the ground, (B, feet) m."""
+        feet = self.foot_pos
+        return feet[..., 2] - self.ground.height(feet[..., :2], UP)
 
     @property
     def ang_vel(self) -> np.ndarray:

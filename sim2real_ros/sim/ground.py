@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 CELL, CELLS = 0.08, 640  # m and number of the squares along one side of a field: 51 m
 BUMP, TILE = 0.24, 0.8  # m, between the random heights of rough ground, and side of a step's tile
+PATCH = 6.4  # m, side of a patch of mixed ground
 BASE = 1.0  # m, thickness below the lowest point
 PLACES = 4.0  # m, the square in the middle of a field where robots start
 SEED = 20260  # of the fields: every robot of a scenario walks on the same one, each starts somewhere else
@@ -51,6 +52,14 @@ class Field:
         tiles, rng = int(np.ceil(CELL * CELLS / TILE)) + 1, np.random.default_rng(SEED)
         of = (np.arange(CELLS + 1) * CELL / TILE).astype(int)
         return cls(rng.uniform(0.0, height_m, (tiles, tiles))[np.ix_(of, of)])
+
+    @classmethod
+    def mixed(cls, bump_m: float, step_m: float) -> Field:
+        """Return patches of level, rough and stepped ground side by side, each `PATCH` wide."""
+        rng, patches = np.random.default_rng(SEED), int(np.ceil(CELL * CELLS / PATCH)) + 1
+        of = (np.arange(CELLS + 1) * CELL / PATCH).astype(int)
+        kind = rng.integers(0, 3, (patches, patches))[np.ix_(of, of)]
+        return cls(np.choose(kind, (np.zeros_like(kind, float), cls.rough(bump_m).heights, cls.steps(step_m).heights)))
 
     def add(self, spec: mujoco.MjSpec) -> None:
         """Put it into a model under the name of the floor."""

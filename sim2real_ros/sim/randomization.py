@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from sim2real_ros.signals import LEVEL_XYZW
 from sim2real_ros.sim.model import FLOOR
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ class Ranges:
     noise_base_tilt: float = 0.05  # rad
     push_speed: float = 0.5  # m/s, added to the base velocity in x and in y
     push_interval_s: float = 6.0
+    slope: Range = (0.0, 0.0)  # rad, of the ground, in any direction
 
 
 def nominal(robot: Robot) -> Ranges:
@@ -64,6 +66,7 @@ class Randomizer:
         damping: (B, n) factor on kd.
         delay_s: (B,) action delay.
         joint_offset: (B, n) rad.
+        slope_xyzw: (B, 4) rotation from the frame of the ground to the world, whose z axis points against gravity.
     """
 
     def __init__(self, batch: Batch, robot: Robot, ranges: Ranges, rng: np.random.Generator) -> None:
@@ -77,6 +80,7 @@ class Randomizer:
             batch.expand(field)
         self.strength, self.stiffness, self.damping = np.ones(shape), np.ones(shape), np.ones(shape)
         self.joint_offset, self.delay_s = np.zeros(shape), np.zeros(batch.nsim)
+        self.slope_xyzw = np.tile(LEVEL_XYZW, (batch.nsim, 1))
 
     def draw(self, ids: np.ndarray) -> None:
         """Give the simulations `ids` (k,) new parameters."""
@@ -92,7 +96,17 @@ class Randomizer:
         self.damping[ids] = uniform(*r.damping, (k, n))
         self.delay_s[ids] = uniform(*r.action_delay_s, k)
         self.joint_offset[ids] = uniform(-1, 1, (k, n)) * r.joint_offset
+        if any(r.slope):
+            self._tilt(ids, uniform(*r.slope, k), uniform(-np.pi, np.pi, k))
         self._batch.set_const(ids)
+
+    def _tilt(self, ids: np.ndarray, slope: np.ndarray, direction: np.ndarray) -> None:
+        """Give the simulations `ids` (k,) a slope (k,) rad uphill in a direction (k,) rad: gravity leans, not the ground."""
+        down = np.stack((-np.sin(slope) * np.cos(direction), -np.sin(slope) * np.sin(direction), -np.cos(slope)), axis=-1)
+        self._batch.expand('opt.gravity')[ids] = np.linalg.norm(self._batch.model.opt.gravity) * down
+        half, zero = 0.5 * slope, np.zeros(len(ids))
+        up_to_z = (np.sin(half) * np.sin(direction), -np.sin(half) * np.cos(direction), zero, np.cos(half))
+        self.slope_xyzw[ids] = np.stack(up_to_z, axis=-1)
 
     @property
     def friction(self) -> np.ndarray:

@@ -8,6 +8,7 @@ import datetime
 import os
 from pathlib import Path
 
+from sim2real_ros.contract import load_contract
 from sim2real_ros.errors import DependencyError, NotFoundError
 from sim2real_ros.paths import writable_folder
 from sim2real_ros.tools.arguments import not_negative, positive
@@ -23,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--iterations', type=positive, help='updates in all, 12,288 control steps each')
     parser.add_argument('--environments', type=positive, default=512, help='robots simulated at once')
     parser.add_argument('--seed', type=not_negative, default=1)
+    parser.add_argument('--terrain', action='store_true', help='slopes, bumps and steps instead of a flat floor')
+    parser.add_argument('--start', help='policy of an earlier training to begin from: shipped name, folder or ONNX file')
     parser.add_argument('--export-only', action='store_true', help='write the policy of the newest checkpoint, train nothing')
 
 
@@ -41,15 +44,20 @@ def main(arguments: argparse.Namespace) -> int:
         if not go2_velocity.checkpoints(run):
             raise NotFoundError(f'{run} holds no checkpoint (model_*.pt) to export')
         writable_folder(output, '--output')
-        runner = go2_velocity.make_runner(go2_velocity.make_environment(arguments.environments, arguments.seed), run)
+        env = go2_velocity.make_environment(arguments.environments, arguments.seed, terrain=arguments.terrain)
+        runner = go2_velocity.make_runner(env, run)
     else:
+        start = load_contract(arguments.start).model_path if arguments.start is not None else None
         writable_folder(run, '--run')
         writable_folder(output, '--output')
-        iterations = arguments.iterations or go2_velocity.ITERATIONS
-        runner = go2_velocity.train(run, iterations, arguments.seed, arguments.environments)
+        usual = go2_velocity.TERRAIN_ITERATIONS if arguments.terrain else go2_velocity.ITERATIONS
+        runner = go2_velocity.train(
+            run, arguments.iterations or usual, arguments.seed, arguments.environments, terrain=arguments.terrain, start=start
+        )
     done = runner.current_learning_iteration
+    options = ' --terrain' * arguments.terrain + f' --start {arguments.start}' * (arguments.start is not None)
     provenance = {
-        'trainer': f'sim2real train {arguments.task}',
+        'trainer': f'sim2real train {arguments.task}{options}',
         'date': datetime.date.today().isoformat(),
         'notes': f'{done} iterations of {arguments.environments} robots x {go2_velocity.STEPS} ticks, seed {arguments.seed}',
     }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,18 @@ from sim2real_ros.document import read_yaml, validate
 from sim2real_ros.errors import NotFoundError
 from sim2real_ros.paths import share_directory
 from sim2real_ros.robot import load_robot
+from sim2real_ros.sim.ground import Field
 from sim2real_ros.sim.randomization import Ranges
 from sim2real_ros.training.velocity_env import VelocityEnv
+from sim2real_ros.training.warm_start import warm_start
 
 NAME = 'go2_velocity'
 ENVIRONMENTS, STEPS = 512, 24  # robots, and ticks of each between two updates
-ITERATIONS = 950
+ITERATIONS, TERRAIN_ITERATIONS = 950, 400  # from scratch on the flat; from that policy on terrain
+FIRST_STD, WARM_STD = 0.8, 0.3  # of the actions
 PUSH_SPEED = 0.7  # m/s, harder than what the policy is judged by
+SLOPE = 0.22  # rad; of every robot its own, from level to this
+BUMPS, STEPS_UP = 0.035, 0.06  # m; see `Field.mixed`
 NETWORK = {'class_name': 'MLPModel', 'hidden_dims': [256, 128, 64], 'activation': 'elu', 'obs_normalization': True}
 
 
@@ -33,17 +39,21 @@ def training_contract() -> Contract:
     return resolve(validate(ContractFile, read_yaml(path), str(path)), str(path), None)
 
 
-def make_environment(size: int = ENVIRONMENTS, seed: int = 1, threads: int = 0) -> VelocityEnv:
-    """Return the training environment."""
+def make_environment(size: int = ENVIRONMENTS, seed: int = 1, threads: int = 0, *, terrain: bool = False) -> VelocityEnv:
+    """Return the training environment: the flat one, or slopes, bumps and steps."""
     contract = training_contract()
+    ranges = Ranges(push_speed=PUSH_SPEED)
+    if terrain:
+        ranges = replace(ranges, slope=(0.0, SLOPE), centre_of_mass=0.05)
     return VelocityEnv(
-        load_robot(contract.file.robot), contract, size, ranges=Ranges(push_speed=PUSH_SPEED), seed=seed, threads=threads
-    )
+        load_robot(contract.file.robot), contract, size, ranges=ranges, seed=seed, threads=threads,
+        ground=Field.mixed(BUMPS, STEPS_UP) if terrain else None,
+    )  # fmt: skip
 
 
-def settings(env: VelocityEnv, save_interval: int) -> dict[str, Any]:
-    """Return rsl_rl's configuration."""
-    distribution = {'class_name': 'GaussianDistribution', 'init_std': 0.8, 'std_type': 'scalar'}
+def settings(env: VelocityEnv, save_interval: int, std: float) -> dict[str, Any]:
+    """Return rsl_rl's configuration; `std` is that of the first actions."""
+    distribution = {'class_name': 'GaussianDistribution', 'init_std': std, 'std_type': 'scalar'}
     return {
         'num_steps_per_env': STEPS,
         'save_interval': save_interval,
@@ -74,17 +84,36 @@ def checkpoints(folder: Path) -> list[Path]:
     return [path for _, path in sorted(numbered)]
 
 
-def make_runner(env: VelocityEnv, folder: Path | None, save_interval: int = 50) -> OnPolicyRunner:
-    """Return a runner that continues from the newest checkpoint of a folder, where there is one."""
-    runner = OnPolicyRunner(env, settings(env, save_interval), log_dir=None if folder is None else str(folder), device='cpu')
+def make_runner(env: VelocityEnv, folder: Path | None, save_interval: int = 50, start: Path | None = None) -> OnPolicyRunner:
+    """Return a runner that continues from the newest checkpoint of a folder, where there is one.
+
+    Args:
+        env: to train in.
+        folder: of checkpoints and logs.
+        save_interval: iterations between checkpoints.
+        start: exported policy to begin from where there is no checkpoint; see `warm_start`.
+    """
+    std = FIRST_STD if start is None else WARM_STD
+    runner = OnPolicyRunner(
+        env, settings(env, save_interval, std), log_dir=None if folder is None else str(folder), device='cpu'
+    )
     existing = checkpoints(folder) if folder is not None else []
     if existing:
         runner.load(str(existing[-1]))
+    elif start is not None:
+        warm_start(runner, start)
     return runner
 
 
 def train(
-    folder: Path, iterations: int = ITERATIONS, seed: int = 1, size: int = ENVIRONMENTS, save_interval: int = 50
+    folder: Path,
+    iterations: int,
+    seed: int = 1,
+    size: int = ENVIRONMENTS,
+    save_interval: int = 50,
+    *,
+    terrain: bool = False,
+    start: Path | None = None,
 ) -> OnPolicyRunner:
     """Train until a number of iterations is reached, the ones of earlier sessions included.
 
@@ -94,11 +123,13 @@ def train(
         seed: of weights and worlds.
         size: number of robots.
         save_interval: iterations between checkpoints.
+        terrain: slopes, bumps and steps instead of a flat floor.
+        start: exported policy to begin from; None for random weights.
     """
     torch.manual_seed(seed)
-    env = make_environment(size, seed)
+    env = make_environment(size, seed, terrain=terrain)
     folder.mkdir(parents=True, exist_ok=True)
-    runner = make_runner(env, folder, save_interval)
+    runner = make_runner(env, folder, save_interval, start)
     left = iterations - runner.current_learning_iteration
     if left <= 0:
         raise NotFoundError(f'{folder} already holds {runner.current_learning_iteration} iterations; ask for more than that')

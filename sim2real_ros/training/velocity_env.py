@@ -19,6 +19,7 @@ from sim2real_ros.robot import Robot
 from sim2real_ros.rotations import gravity_in_base
 from sim2real_ros.signals import RobotState
 from sim2real_ros.sim.fleet import Fleet
+from sim2real_ros.sim.ground import Ground
 from sim2real_ros.sim.randomization import Ranges
 from sim2real_ros.sim.verdict import TRAINING_FALL_TILT, TRAINING_START_HEIGHT, fallen
 from sim2real_ros.training.commands import CommandSampler
@@ -33,9 +34,21 @@ START_JITTER = 0.15
 class VelocityEnv(VecEnv):
     """B randomised robots that follow velocity commands."""
 
-    def __init__(self, robot: Robot, contract: Contract, size: int, *, ranges: Ranges, seed: int, threads: int = 0) -> None:
+    def __init__(
+        self,
+        robot: Robot,
+        contract: Contract,
+        size: int,
+        *,
+        ranges: Ranges,
+        seed: int,
+        threads: int = 0,
+        ground: Ground | None = None,
+    ) -> None:
         self.robot, self.contract = robot, contract
-        self.fleet = Fleet(robot, size, ranges=ranges, seed=seed, timestep=TIMESTEP, actuators='position', threads=threads)
+        self.fleet = Fleet(
+            robot, size, ranges=ranges, seed=seed, timestep=TIMESTEP, actuators='position', threads=threads, ground=ground
+        )
         self.period = contract.period_s
         self._substeps = round(self.period / TIMESTEP)
         if abs(self._substeps * TIMESTEP - self.period) > 1e-9:
@@ -135,7 +148,7 @@ class VelocityEnv(VecEnv):
             lin_vel=fleet.lin_vel,
             ang_vel=fleet.ang_vel,
             gravity=gravity_in_base(fleet.quat_xyzw),
-            height=fleet.qpos[:, 2],
+            height=fleet.height,
             joint_pos=fleet.joint_pos - self.contract.default_position,
             joint_vel=fleet.joint_vel,
             joint_acc=self._qacc[:, 6:],
@@ -143,7 +156,7 @@ class VelocityEnv(VecEnv):
             action=self._actions[0],
             last_action=self._actions[1],
             last_last_action=self._actions[2],
-            foot_height=foot_pos[..., 2],
+            foot_height=fleet.foot_height,
             foot_vel=self._foot_vel,
             hips=self._hips,
         )
@@ -213,7 +226,7 @@ class VelocityEnv(VecEnv):
         fleet, own = self.fleet, self.fleet.randomizer
         horizontal = np.linalg.norm(self._foot_vel[..., :2], axis=-1)
         parts = (
-            2.0 * fleet.lin_vel, 5.0 * fleet.qpos[:, 2:3], 10.0 * fleet.foot_pos[..., 2], 0.5 * self._foot_vel[..., 2],
+            2.0 * fleet.lin_vel, 5.0 * fleet.height[:, None], 10.0 * fleet.foot_height, 0.5 * self._foot_vel[..., 2],
             0.5 * horizontal, np.stack((own.friction, own.added_mass, 50.0 * own.delay_s), axis=1),
         )  # fmt: skip
         return np.concatenate(parts, axis=1).astype(np.float32)

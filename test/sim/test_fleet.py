@@ -12,8 +12,10 @@ pytest.importorskip('mujoco.batch', reason='a fleet needs MuJoCo 4')
 from sim2real_ros.contract import load_contract  # noqa: E402
 from sim2real_ros.errors import DocumentError  # noqa: E402
 from sim2real_ros.robot import load_robot  # noqa: E402
+from sim2real_ros.rotations import gravity_in_base, tilt  # noqa: E402
 from sim2real_ros.sim.fleet import Fleet  # noqa: E402
 from sim2real_ros.sim.fleet_stack import FleetStack  # noqa: E402
+from sim2real_ros.sim.ground import Field  # noqa: E402
 from sim2real_ros.sim.randomization import Ranges, nominal  # noqa: E402
 from sim2real_ros.sim.verdict import START_HEIGHT  # noqa: E402
 from sim2real_ros.tools import evaluate  # noqa: E402
@@ -70,6 +72,26 @@ def test_noise_has_mean_zero_and_its_stated_size():
     ):
         assert abs(noise.mean()) < 0.02 * size
         assert 0.95 * size < np.abs(noise).max() <= size * (1 + 1e-9)
+
+
+def test_on_a_slope_sensors_tell_the_direction_of_gravity_and_the_ground_stays_level():
+    fleet = Fleet(ROBOT, 6, ranges=replace(nominal(ROBOT), slope=(0.1, 0.2)), seed=0, timestep=0.002)
+    fleet.reset(np.arange(6), ROBOT.pose('stand'), 0.34)
+    down = fleet.batch.expand('opt.gravity') / 9.81
+    assert tilt(fleet.quat_xyzw) == pytest.approx(np.zeros(6), abs=1e-9)
+    lean = tilt(fleet.sense(0.0).base_quat_xyzw)
+    assert (lean > 0.1 - 1e-9).all()
+    assert (lean < 0.2 + 1e-9).all()
+    np.testing.assert_allclose(gravity_in_base(fleet.sense(0.0).base_quat_xyzw), down, atol=1e-4)
+
+
+def test_on_a_field_robots_stand_on_it_and_heights_are_above_it():
+    field = Field.mixed(0.03, 0.06)
+    fleet = Fleet(ROBOT, 40, ranges=nominal(ROBOT), seed=0, timestep=0.002, ground=field)
+    fleet.reset(np.arange(40), ROBOT.pose('stand'), 0.34)
+    assert (fleet.height > 0.33).all()
+    assert (fleet.foot_height > -0.005).all()
+    assert len(np.unique(fleet.qpos[:, :2].round(3), axis=0)) == 40
 
 
 def test_nominal_ranges_change_nothing():

@@ -8,7 +8,10 @@ torch = pytest.importorskip('torch', reason='training needs the extra `train`')
 pytest.importorskip('rsl_rl', reason='training needs the extra `train`')
 pytest.importorskip('mujoco.batch', reason='training needs MuJoCo 4')
 
+from makers import make_onnx  # noqa: E402
+
 from sim2real_ros.contract import load_contract  # noqa: E402
+from sim2real_ros.errors import ModelFileError  # noqa: E402
 from sim2real_ros.policy import PolicyRunner  # noqa: E402
 from sim2real_ros.signals import RobotState  # noqa: E402
 from sim2real_ros.tools import cli  # noqa: E402
@@ -34,6 +37,22 @@ def test_a_short_run_trains_resumes_and_exports_what_the_stack_runs(tmp_path, ca
     state = RobotState(0.0, from_yaml.default_position, np.zeros(12), np.array([0, 0, 0, 1.0]), np.zeros(3))
     assert np.isfinite(runner.step(state, np.zeros(3)).position).all()
     assert not list(policy.glob('*.data')), 'one file holds the whole network'
+
+
+def test_terrain_training_begins_with_the_weights_of_the_policy_it_starts_from(tmp_path):
+    shipped = load_contract('go2_velocity')
+    env = go2_velocity.make_environment(size=8, seed=3, terrain=True)
+    runner = go2_velocity.make_runner(env, None, start=shipped.model_path)
+    actor = runner.alg.get_policy().as_onnx(verbose=False).eval()
+    observation = env.get_observations()['actor']
+    expected = PolicyRunner(shipped, (8,)).network.run({'obs': observation.numpy()})['actions']
+    np.testing.assert_allclose(actor(observation).detach().numpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_file_of_other_layers_cannot_be_trained_on(tmp_path, env):
+    made = make_onnx(tmp_path / 'policy.onnx')
+    with pytest.raises(ModelFileError, match='lacks mlp.0.weight'):
+        go2_velocity.make_runner(env, None, start=made.path)
 
 
 def test_the_environment_observes_what_the_policy_node_would(env):
