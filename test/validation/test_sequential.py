@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Promises of the early stop: the false-pass rate, by exact enumeration and by simulation; the bound; no stop changes a verdict."""
+"""Promises of the early stop: its false-pass rate, exactly and by simulation; its bound; no stop changes a verdict."""
 
 from __future__ import annotations
 

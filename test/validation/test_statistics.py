@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim2real_ros.validation.statistics import (
-    at_most, binomial, episodes_needed, interval, lower_bound, mcnemar, wilson,
+    at_most,
+    binomial,
+    episodes_needed,
+    interval,
+    lower_bound,
+    mcnemar,
+    wilson,
 )  # fmt: skip
 
 COUNTS = st.integers(1, 3000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
