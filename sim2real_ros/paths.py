@@ -46,6 +46,11 @@ def find_robot(robot: str) -> Path:
     return _find(robot, share_directory() / 'config' / 'robots', '{}.yaml', 'robot')
 
 
+def find_world(world: str) -> Path:
+    """Return the SDF file of a shipped world of Gazebo (`flat`) or of a path."""
+    return _find(world, share_directory() / 'config' / 'gazebo', '{}.sdf', 'world')
+
+
 def find_policy(policy: str) -> Path:
     """Return the file of a shipped policy name (`go2_velocity`), a policy folder, a .yaml or an .onnx file."""
     path = _find(policy, share_directory() / 'policies', '{}', 'policy')

@@ -25,7 +25,8 @@ def declared(executable: str) -> set[str]:
     tree = ast.parse((REPOSITORY / 'sim2real_ros' / 'ros' / f'{executable}.py').read_text(encoding='utf-8'))
     calls = [call for call in ast.walk(tree) if isinstance(call, ast.Call)]
     names = {call.args[1].value for call in calls if of(call) == 'declare' and isinstance(call.args[1], ast.Constant)}
-    return names | ({of(call) for call in calls} & {'output', 'command_joints'})  # parameters with a function of their own
+    own = {'output', 'command_joints', 'sensor_noise'}  # parameters with a function of their own
+    return names | ({of(call) for call in calls} & own)
 
 
 def of(call: ast.Call) -> str:
@@ -199,15 +200,3 @@ def test_a_node_that_ignores_the_interrupt_is_killed(monkeypatch):
     with Stack([Process('deaf', {})], Options()) as stack:
         signalled = stack.children['deaf']
     assert signalled.returncode in (-signal.SIGKILL, -signal.SIGINT)
-
-
-def test_the_launch_file_uses_the_same_description():
-    """`launch/sim.launch.py` turns the very functions tested here into launch actions."""
-    tree = ast.parse((REPOSITORY / 'launch' / 'sim.launch.py').read_text(encoding='utf-8'))
-    used = {
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == 'sim2real_ros.bringup'
-        for alias in node.names
-    }
-    assert used == {'defaults', 'options_from_text', 'simulation'}

@@ -41,10 +41,10 @@ def simulation(options: Options) -> list[Process]:
 
 
 def control(options: Options) -> list[Process]:
-    """Return our nodes for the embedded simulator: nobody there can be asked for the order of the joints."""
+    """Return our nodes as the embedded simulator needs them."""
     how: dict[str, Value] = {'sim_time': options.use_sim_time, 'output': options.output}
     lockstep: dict[str, Value] = {'lockstep': options.lockstep}
-    return nodes(options, both=how, safety={**lockstep, 'controller': ''}, policy=lockstep)
+    return nodes(options, both=how, safety=lockstep, policy=lockstep)
 
 
 def nodes(

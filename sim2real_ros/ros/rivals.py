@@ -102,7 +102,12 @@ def controller_list(node: Node, wait: Callable[[Callable[[], bool], float], bool
         timeout_s: longest wait, s.
     """
     client = _controller_client(node)
-    if client is None or not wait(client.service_is_ready, timeout_s):
+    if client is None:
         return None
-    future = client.call_async(_list_request())
-    return future.result().controller if wait(future.done, timeout_s) else None
+    try:
+        if not wait(client.service_is_ready, timeout_s):
+            return None
+        future = client.call_async(_list_request())
+        return future.result().controller if wait(future.done, timeout_s) else None
+    finally:
+        node.destroy_client(client)
