@@ -9,6 +9,7 @@ from sim2real_ros.contract.contract import Contract
 from sim2real_ros.paths import read_file
 
 METADATA_KEY, GOLDEN_KEY, MOTION_KEY = 'sim2real.contract', 'sim2real.golden', 'sim2real.motion'
+PASSPORT_KEY = 'sim2real.passport'
 EMBEDDED = 'embedded'  # in place of a file name: the file is in the network's metadata
 
 

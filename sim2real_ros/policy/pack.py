@@ -10,17 +10,27 @@ from typing import Any
 import yaml
 
 from sim2real_ros.contract import load_contract
-from sim2real_ros.contract.attachments import EMBEDDED, GOLDEN_KEY, METADATA_KEY, MOTION_KEY, attached_text
+from sim2real_ros.contract.attachments import (
+    EMBEDDED,
+    GOLDEN_KEY,
+    METADATA_KEY,
+    MOTION_KEY,
+    PASSPORT_KEY,
+    attached_text,
+)
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import DependencyError, ModelFileError
+from sim2real_ros.policy.identity import network_identity
 from sim2real_ros.policy.runner import PolicyRunner
+from sim2real_ros.validation.admission import valid_passport
 
 
 def pack(policy: str, out: Path) -> Contract:
     """Write a policy into one ONNX file; returns its contract as read back and run once.
 
     Other metadata of the network and every doc string are dropped: exporters leave paths and names of people there.
-    Statistics of the novelty monitor stay behind.
+    Statistics of the novelty monitor stay behind. A passport that fits the policy goes along: what the network computes is
+    the same, so it is issued again for the file as it is written here.
 
     Raises:
         DependencyError: the package onnx is not installed.
@@ -39,13 +49,17 @@ def pack(policy: str, out: Path) -> Contract:
     document |= {'model': {'file': out.name}, 'novelty': None}
     entries = _attach(contract, document)
     entries[METADATA_KEY] = yaml.safe_dump(document, sort_keys=False)
+    passport = valid_passport(contract)
     del model.metadata_props[:]
-    for key, value in entries.items():
-        entry = model.metadata_props.add()
-        entry.key, entry.value = key, value
     model.doc_string = model.graph.doc_string = ''
     for node in model.graph.node:
         node.doc_string = ''
+    out.write_bytes(model.SerializeToString())
+    if passport is not None:
+        entries[PASSPORT_KEY] = passport.model_copy(update={'network': network_identity(out)}).to_json(indent=None)
+    for key, value in entries.items():
+        entry = model.metadata_props.add()
+        entry.key, entry.value = key, value
     out.write_bytes(model.SerializeToString())
     packed = load_contract(out)
     PolicyRunner(packed)

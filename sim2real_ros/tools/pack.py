@@ -9,6 +9,7 @@ from pathlib import Path
 from sim2real_ros.errors import OutputError
 from sim2real_ros.paths import writable_file
 from sim2real_ros.policy.pack import pack
+from sim2real_ros.validation.admission import valid_passport
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,5 +25,6 @@ def main(arguments: argparse.Namespace) -> int:
         raise OutputError(f'-o: {out} must end in .onnx, by which every command knows it')
     contract = pack(arguments.policy, out)
     golden = 'with golden vectors' if contract.file.golden is not None else 'without golden vectors'
-    print(f'{out}: {contract.file.name} [{contract.id}], {out.stat().st_size / 1024:.0f} kB, {golden}')
+    passport = 'with its passport' if valid_passport(contract) is not None else 'without a passport'
+    print(f'{out}: {contract.file.name} [{contract.id}], {out.stat().st_size / 1024:.0f} kB, {golden}, {passport}')
     return 0

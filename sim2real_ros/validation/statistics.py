@@ -7,6 +7,7 @@ it on average and not above it everywhere, which is what an error bar needs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from statistics import NormalDist
@@ -96,3 +97,8 @@ def mcnemar(first_only: int, second_only: int) -> float:
         second_only: pairs in which the second one alone failed; pairs with one outcome say nothing.
     """
     return min(1.0, 2.0 * at_most(min(first_only, second_only), first_only + second_only, 0.5))
+
+
+def percent(share: float) -> str:
+    """Return a share as a percentage, rounded down to a hundredth: a bound must not look better than it is."""
+    return f'{math.floor(1e4 * share + 1e-6) / 100:g} %'

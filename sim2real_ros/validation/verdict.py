@@ -7,7 +7,6 @@ many, each by itself, and claim nothing.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,7 +17,7 @@ from sim2real_ros.validation.episode import Episode
 from sim2real_ros.validation.plan import plan
 from sim2real_ros.validation.schema import ClaimSection, ValidationFile
 from sim2real_ros.validation.sequential import Decision, Design
-from sim2real_ros.validation.statistics import episodes_needed, wilson
+from sim2real_ros.validation.statistics import episodes_needed, percent, wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +126,6 @@ def by_id(episodes: Sequence[Episode]) -> dict[str, Episode]:
         if table.setdefault(episode.id, episode) != episode:
             raise RunError(f'episode {episode.id} is there twice with different outcomes: they are not of one study')
     return table
-
-
-def percent(share: float) -> str:
-    """Return a share as a percentage, rounded down to a hundredth: a bound must not look better than it is."""
-    return f'{math.floor(1e4 * share + 1e-6) / 100:g} %'
 
 
 def _stratum(scenario: str, counted: Sequence[Episode]) -> Stratum:

@@ -15,8 +15,8 @@ from sim2real_ros.validation.episode import Episode
 from sim2real_ros.validation.plan import plan
 from sim2real_ros.validation.schema import ValidationFile, load_validation
 from sim2real_ros.validation.sequential import Design
-from sim2real_ros.validation.statistics import wilson
-from sim2real_ros.validation.verdict import Verdict, percent
+from sim2real_ros.validation.statistics import percent, wilson
+from sim2real_ros.validation.verdict import Verdict
 
 LEVEL = load_validation('standard')[0]
 CASES = st.tuples(st.integers(1, 300), st.floats(0.0, 0.2), st.integers(0, 2**32))

@@ -18,11 +18,11 @@ def external_files(data: bytes) -> list[str]:
     """Return the names of the files that hold weights, each once; none for what is not ONNX, which others report."""
     names: dict[str, None] = {}
     try:
-        for field, value in _fields(memoryview(data)):
+        for field, value in fields(memoryview(data)):
             if field == 7:
                 names.update(dict.fromkeys(_of_graph(value, 0)))
             elif field == FUNCTIONS:
-                for inner, node in _fields(value):
+                for inner, node in fields(value):
                     if inner == 7:
                         names.update(dict.fromkeys(_of_node(node, 0)))
     except (IndexError, ValueError):
@@ -33,7 +33,7 @@ def external_files(data: bytes) -> list[str]:
 def _of_graph(graph: memoryview, depth: int) -> Iterator[str]:
     if depth > MAX_DEPTH:
         return
-    for field, value in _fields(graph):
+    for field, value in fields(graph):
         if field == 5:
             yield from _of_tensor(value)
         elif field == 1:
@@ -41,10 +41,10 @@ def _of_graph(graph: memoryview, depth: int) -> Iterator[str]:
 
 
 def _of_node(node: memoryview, depth: int) -> Iterator[str]:
-    for field, attribute in _fields(node):
+    for field, attribute in fields(node):
         if field != 5:
             continue
-        for inner, value in _fields(attribute):
+        for inner, value in fields(attribute):
             if inner in TENSORS_OF_ATTRIBUTE:
                 yield from _of_tensor(value)
             elif inner in GRAPHS_OF_ATTRIBUTE:
@@ -52,14 +52,14 @@ def _of_node(node: memoryview, depth: int) -> Iterator[str]:
 
 
 def _of_tensor(tensor: memoryview) -> Iterator[str]:
-    for field, entry in _fields(tensor):
+    for field, entry in fields(tensor):
         if field == 13:
-            pair = dict(_fields(entry))
+            pair = dict(fields(entry))
             if bytes(pair.get(1, b'')) == b'location':
                 yield bytes(pair.get(2, b'')).decode('utf-8')
 
 
-def _fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
+def fields(message: memoryview) -> Iterator[tuple[int, memoryview]]:
     """Yield the number and the bytes of every length-delimited field; numbers are skipped."""
     position = 0
     while position < len(message):
