@@ -100,3 +100,7 @@ class TripFileError(Sim2RealError):
 
 class FormatError(Sim2RealError):
     """The files of another trainer are of no known format, lack what it needs, or do not say one thing."""
+
+
+class PassportError(Sim2RealError):
+    """A policy must not go on this robot: it has no passport, or one that does not fit; the message says which field."""

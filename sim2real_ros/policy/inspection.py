@@ -20,6 +20,8 @@ from sim2real_ros.policy.runner import PolicyRunner
 from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.safety.adoption import adopt
 from sim2real_ros.safety.certificate import certify, gain_faults
+from sim2real_ros.validation.admission import examine
+from sim2real_ros.validation.tolerance import command_age_margin
 
 RUNS = 500  # of the network, for its latency
 BUDGET = 0.25  # of the policy period that the network may take, at its 99th percentile
@@ -37,12 +39,13 @@ class Check:
     detail: str
 
 
-def inspect(policy: str, robot_name: str | None = None) -> list[Check]:
+def inspect(policy: str, robot_name: str | None = None, command_age_s: float | None = None) -> list[Check]:
     """Check a policy; never raises for what is wrong with it.
 
     Args:
         policy: what a user calls it.
         robot_name: robot to hold it against, instead of the contract's own.
+        command_age_s: how old commands are at the motors, as measured, to be held against what the policy bears.
     """
     try:
         contract = load_contract(policy)
@@ -50,6 +53,7 @@ def inspect(policy: str, robot_name: str | None = None) -> list[Check]:
         return [Check('contract', 'fail', str(error))]
     checks = [Check('contract', 'pass', f'{contract.file.name}, id {contract.id}'), _hash(contract), _assumptions(contract)]
     checks += _against_robot(contract, robot_name or contract.file.robot)
+    checks += _papers(contract, robot_name or contract.file.robot, command_age_s)
     try:
         runner = PolicyRunner(contract)
     except Sim2RealError as error:
@@ -94,6 +98,21 @@ def _against_robot(contract: Contract, robot_name: str) -> list[Check]:
         checks.append(Check('joints left alone', 'warn', f'the policy does not drive {", ".join(extra)}: they hold the pose'))
     if checks[0].verdict == 'pass':
         checks.append(_gains(robot, contract))
+    return checks
+
+
+def _papers(contract: Contract, robot_name: str, command_age_s: float | None) -> list[Check]:
+    """Check the passport, and the age of commands where it was measured."""
+    try:
+        robot = load_robot(robot_name)
+    except Sim2RealError:
+        robot = None  # told already
+    admission = examine(contract, robot)
+    wrong: Verdict = 'warn' if admission.missing else 'fail'
+    checks = [Check('passport', 'pass' if admission.granted else wrong, admission.text)]
+    if command_age_s is not None:
+        tolerances = admission.passport.tolerances if admission.passport and admission.granted else {}
+        checks.append(Check('command age', *command_age_margin(tolerances, command_age_s)))
     return checks
 
 

@@ -18,12 +18,21 @@ def not_negative(text: str) -> int:
 
 def watched_seconds(text: str) -> float:
     """Return a time of 0.5 to 60 s."""
+    return _number(text, 0.5, 60, 'seconds')
+
+
+def milliseconds(text: str) -> float:
+    """Return a time of 0 to 1000 ms."""
+    return _number(text, 0, 1000, 'milliseconds')
+
+
+def _number(text: str, low: float, high: float, unit: str) -> float:
     try:
         number = float(text)
     except ValueError:
         number = -1.0
-    if not 0.5 <= number <= 60:
-        raise argparse.ArgumentTypeError(f'"{text}" is no number of seconds from 0.5 to 60')
+    if not low <= number <= high:
+        raise argparse.ArgumentTypeError(f'"{text}" is no number of {unit} from {low:g} to {high:g}')
     return number
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from sim2real_ros.paths import writable_file
 from sim2real_ros.policy.inspection import inspect, passed
+from sim2real_ros.tools.arguments import milliseconds
 
 COLOURS = {'pass': 'green', 'warn': 'yellow', 'fail': 'bold red', 'skip': 'dim'}
 
@@ -22,6 +23,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument('policy', help='shipped name, folder, contract YAML or ONNX file')
     parser.add_argument('--robot', help="hold it against this robot instead of the contract's own")
+    parser.add_argument(
+        '--command-age-ms', type=milliseconds, help='how old commands are at the motors, as sim2real preflight measures it'
+    )
     parser.add_argument('--json', type=Path, help='write the checks to this file')
     parser.epilog = 'Exit code 0 when nothing failed, 1 otherwise; a warning is no failure.'
 
@@ -30,7 +34,8 @@ def main(arguments: argparse.Namespace) -> int:
     """Print the checks; returns 0 when none failed."""
     if arguments.json is not None:
         writable_file(arguments.json, '--json')
-    checks = inspect(arguments.policy, arguments.robot)
+    age = None if arguments.command_age_ms is None else 1e-3 * arguments.command_age_ms
+    checks = inspect(arguments.policy, arguments.robot, age)
     table = Table(title=f'check of {arguments.policy}', title_justify='left')
     for column in ('check', 'verdict', 'detail'):
         table.add_column(column)

@@ -22,6 +22,7 @@ from sim2real_ros.policy.statistics import load_statistics
 from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.safety.adoption import adopt
 from sim2real_ros.tools import contract_lines
+from sim2real_ros.validation.admission import examine
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +50,7 @@ def known_robot(name: str) -> Robot | None:
 def report(console: Console, contract: Contract, robot: Robot | None) -> None:
     """Print the tables of a policy, and whether the robot, if it is known, can follow it."""
     runner = PolicyRunner(contract)
-    console.print(_head(contract, runner))
+    console.print(_head(contract, runner, robot))
     for name, blocks in contract.observations.items():
         for b in range(len(blocks)):
             console.print(_terms(name, b, contract, runner.builder))
@@ -66,7 +67,7 @@ def report(console: Console, contract: Contract, robot: Robot | None) -> None:
         adopt(robot, contract)  # what the safety node will say
 
 
-def _head(contract: Contract, runner: PolicyRunner) -> Table:
+def _head(contract: Contract, runner: PolicyRunner, robot: Robot | None) -> Table:
     file = contract.file
     table = Table(title=f'policy {file.name}', show_header=False, title_justify='left')
     rows = {
@@ -82,6 +83,7 @@ def _head(contract: Contract, runner: PolicyRunner) -> Table:
         'trained latency': 'not stated' if file.latency is None else f'{file.latency.trained_ms} ms',
         'golden vectors': 'none' if file.golden is None else f'{file.golden}, reproduced',
         'novelty': _novelty(contract),
+        'passport': examine(contract, robot).text,
         'provenance': ', '.join(f'{k}: {v}' for k, v in file.provenance.model_dump().items() if v),
     }
     for key, value in rows.items():

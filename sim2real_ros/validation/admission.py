@@ -28,11 +28,13 @@ class Admission:
         passport: that was found and can be read.
         faults: why the policy must not go on this robot, one sentence each.
         text: the same for people, in one line.
+        missing: whether there is none at all.
     """
 
     passport: Passport | None
     faults: tuple[str, ...]
     text: str
+    missing: bool = False
 
     @property
     def granted(self) -> bool:
@@ -50,7 +52,7 @@ def examine(contract: Contract, robot: Robot | None) -> Admission:
     try:
         passport = read_passport(contract)
         if passport is None:
-            return Admission(None, (f'{contract.file.name} has no passport: {GET_ONE}',), f'none: {GET_ONE}')
+            return Admission(None, (f'{contract.file.name} has no passport: {GET_ONE}',), f'none: {GET_ONE}', missing=True)
         faults = tuple(policy_faults(passport, contract) if robot is None else fits(passport, contract, robot))
     except (Sim2RealError, OSError) as error:
         text = ' '.join(str(error).split())

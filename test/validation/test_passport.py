@@ -18,8 +18,10 @@ from sim2real_ros.contract import load_contract
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import DocumentError, OutputError, RunError
 from sim2real_ros.paths import find_policy, find_robot
+from sim2real_ros.policy.inspection import inspect
 from sim2real_ros.policy.pack import pack
 from sim2real_ros.robot import Robot, load_robot
+from sim2real_ros.tools.cli import main
 from sim2real_ros.validation.admission import examine, fits
 from sim2real_ros.validation.episode import Episode
 from sim2real_ros.validation.passport import Passport, passport_path, read_passport, write_passport
@@ -255,3 +257,43 @@ def test_packing_gives_no_passport_to_a_policy_whose_own_does_not_fit(folder: Pa
     out = tmp_path / 'walk.onnx'
     pack(str(folder), out)
     assert examine(load_contract(out), load_robot('go2')).text.startswith('none: ')
+
+
+def checks(folder: Path, *arguments: object) -> dict[str, tuple[str, str]]:
+    """Return verdict and detail of the checks of `sim2real check`, by name."""
+    return {check.name: (check.verdict, check.detail) for check in inspect(str(folder), *arguments)}
+
+
+def test_check_tells_the_state_of_the_passport_and_only_a_wrong_one_fails(folder: Path):
+    assert checks(folder)['passport'][0] == 'warn'
+    issued(folder, load_robot('go2'))
+    assert checks(folder)['passport'][0] == 'pass'
+    change(folder / 'policy.yaml', 'rate_hz', to=40.0)
+    assert checks(folder)['passport'][0] == 'fail'
+    (folder / 'passport.json').write_text('{')
+    assert checks(folder)['passport'][0] == 'fail'
+
+
+def test_check_holds_the_age_of_commands_against_the_passport(folder: Path):
+    assert checks(folder, None, 0.005)['command age'][0] == 'skip'
+    issued(folder, load_robot('go2'), tolerances={'command_delay_s': 0.008})
+    assert checks(folder, None, 0.005)['command age'] == (
+        'pass', 'commands are 5.0 ms old, the policy bears 8.0 ms: 3.0 ms to spare',
+    )  # fmt: skip
+    assert checks(folder, None, 0.009)['command age'][0] == 'fail'
+    assert 'command age' not in checks(folder)
+    change(folder / 'policy.yaml', 'rate_hz', to=40.0)  # what was found out is not of this policy any more
+    assert checks(folder, None, 0.005)['command age'][0] == 'skip'
+
+
+def test_show_prints_it(folder: Path, capsys: pytest.CaptureFixture[str]):
+    issued(folder, load_robot('go2'))
+    assert main(['show', str(folder)]) == 0
+    assert 'level standard on go2: at least 98.8 %' in ' '.join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize('age', ['-1', 'nan', '1e9', 'slow'])
+def test_an_age_that_is_none_is_refused_before_anything_runs(age: str, capsys: pytest.CaptureFixture[str]):
+    with pytest.raises(SystemExit):
+        main(['check', 'go2_velocity', '--command-age-ms', age])
+    assert 'is no number of milliseconds from 0 to 1000' in capsys.readouterr().err
