@@ -6,7 +6,10 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = 'sim2real_ros'
-NODES = ('policy_node', 'safety_node', 'watchdog_node', 'mujoco_node', 'preflight_node', 'bringup_check')
+NODES = (
+    'policy_node', 'safety_node', 'watchdog_node', 'mujoco_node', 'preflight_node', 'bringup_check',
+    'joy_operator',
+)  # fmt: skip
 MESSAGES = (
     'builtin-interfaces', 'diagnostic-msgs', 'geometry-msgs', 'lifecycle-msgs', 'nav-msgs', 'rcl-interfaces', 'rosgraph-msgs',
     'sensor-msgs', 'std-msgs', 'std-srvs',
