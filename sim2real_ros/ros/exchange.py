@@ -2,7 +2,8 @@
 """`Exchange`: another policy takes over while the robot walks.
 
     executor thread   vet in another process -> load -> announce the candidate -> wait for the safety node's word
-    loop thread       the candidate runs beside the old policy until its history is filled -> takes over at one of its ticks
+    loop thread       the candidate runs beside the old policy until its history is filled -> takes over at one of its ticks,
+                      or is dropped when it fails
 
 The old policy goes on untouched until the very tick of the exchange. Targets carry the id of their contract, so the safety
 node changes over with the first targets of the new one, and blends gains and targets.
@@ -16,7 +17,7 @@ import threading
 from rclpy.node import Node
 from std_msgs.msg import String
 
-from sim2real_ros.errors import Sim2RealError
+from sim2real_ros.errors import SignalError, Sim2RealError
 from sim2real_ros.policy.pilot import Pilot
 from sim2real_ros.policy.vet import vet
 from sim2real_ros.robot import Robot
@@ -39,8 +40,9 @@ class Exchange:
         self._out = node.create_publisher(String, 'policy/candidate', qos.COMMAND)
         self._answer: dict[str, str] = {}
         self._answered, self._done = threading.Event(), threading.Event()
-        self._busy = threading.Lock()
-        self._ticks = 0
+        self._lock = threading.Lock()  # of the candidate
+        self._ticks = 0  # that it has run
+        self._problem = self._failure = ''
         self.candidate: Pilot | None = None
         self.previous: tuple[str, Pilot] | None = None
 
@@ -57,23 +59,18 @@ class Exchange:
         """Have a loaded policy take over; returns when it has.
 
         Raises:
-            Sim2RealError: the safety node refuses it or is silent, or no joint states arrive; the old policy goes on.
+            Sim2RealError: the safety node refuses it or is silent, it fails on what the sensors say, or no joint states arrive;
+                the old policy goes on.
         """
-        if not self._busy.acquire(blocking=False):
-            raise Sim2RealError('another policy is on its way to the controls')
-        try:
-            self._propose(pilot)
-            pilot.reset()
-            self._ticks = pilot.settling_ticks
-            self._done.clear()
-            self.candidate = pilot
-            if not self._done.wait(TAKE_OVER_S):
-                self.candidate = None
-                raise Sim2RealError(
-                    f'{pilot.name} did not come to the controls within {TAKE_OVER_S:g} s: do joint states arrive?'
-                )
-        finally:
-            self._busy.release()
+        self._propose(pilot)
+        pilot.reset()
+        self._ticks, self._problem = 0, 'do joint states arrive?'
+        self._done.clear()
+        self.candidate = pilot
+        if not self._done.wait(TAKE_OVER_S):
+            self._drop(pilot, f'did not come to the controls within {TAKE_OVER_S:g} s: {self._problem}')
+        if self._failure:
+            raise Sim2RealError(f'{pilot.name} {self._failure}')
 
     def _propose(self, pilot: Pilot) -> None:
         self._answered.clear()
@@ -96,15 +93,32 @@ class Exchange:
             self._answer = answer
             self._answered.set()
 
-    def settled(self, followed: bool) -> bool:
-        """Count a tick of the candidate; returns whether it may take over now: at once when nobody follows."""
-        self._ticks -= 1
-        return self._ticks < 0 or not followed
+    def ran(self, pilot: Pilot, problem: Sim2RealError | None) -> None:
+        """Take note of a tick of the candidate and what was wrong in it; a signal that is not there yet may still come."""
+        if problem is None:
+            self._ticks += 1
+        elif isinstance(problem, SignalError):
+            self._problem = str(problem)
+        else:
+            self._drop(pilot, f'fails on what the sensors say now: {problem}')
 
-    def take_over(self, old_name: str, old: Pilot) -> Pilot:
-        """Hand the controls to the candidate; the old policy is kept for a rollback."""
-        pilot, self.candidate = self.candidate, None
-        assert pilot is not None
-        self.previous = (old_name, old)
+    def take_over(self, pilot: Pilot, old_name: str, old: Pilot, *, followed: bool) -> bool:
+        """Hand the controls to the candidate, if its history is full or nobody follows; the old one is kept for a rollback."""
+        if self._ticks < (pilot.settling_ticks if followed else 1):
+            return False
+        with self._lock:
+            if self.candidate is not pilot:
+                return False  # it has just been dropped
+            self.candidate, self.previous, self._failure = None, (old_name, old), ''
         self._done.set()
-        return pilot
+        return True
+
+    # --- both
+
+    def _drop(self, pilot: Pilot, why: str) -> None:
+        """Give a candidate up, unless it has just taken over."""
+        with self._lock:
+            if self.candidate is not pilot:
+                return
+            self.candidate, self._failure = None, why
+        self._done.set()

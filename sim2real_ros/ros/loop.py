@@ -123,6 +123,11 @@ class ControlLoop:
 
         return take
 
+    @property
+    def running(self) -> bool:
+        """Whether the thread has been started and not been stopped."""
+        return self._thread is not None
+
     def start(self) -> None:
         """Start the thread."""
         self._stop.clear()

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -132,6 +134,8 @@ class PolicyNode(LifecycleNode):
             imu=robot.floating or 'imu' in pilot.needs, odom='odom' in pilot.needs, contacts='contacts' in pilot.needs,
             lockstep=self._lockstep,
         )  # fmt: skip
+        if self._shadow.pilot is not None:
+            self._listen(self._shadow.pilot)
         self._contract_out.publish(String(data=pilot.contract.to_json()))
         self._reason = 'inactive'
         ms = pilot.runner.network.warm_up_ms
@@ -203,29 +207,44 @@ class PolicyNode(LifecycleNode):
         """Swap policies, or refuse with the whole reason; the one that runs goes on then."""
         if self._renaming:
             return SetParametersResult(successful=True)
+        asked = ', '.join(f'{parameter.name} {parameter.value}' for parameter in parameters)
         try:
-            for parameter in parameters:
-                if parameter.name == 'robot':
-                    find_robot(str(parameter.value))
-                elif parameter.name == 'policy':
-                    self._on_policy(self._place(str(parameter.value)))
-                elif parameter.name == 'shadow_policy' and self._exchange is not None:
-                    self._shadow.take(self._exchange.load(self._place(parameter.value)) if parameter.value else None)
-        except Sim2RealError as error:
-            self.get_logger().warning(f'{parameter.name} {parameter.value} refused: {error}')
-            return SetParametersResult(successful=False, reason=str(error))
+            changes = [self._prepared(p) for p in sorted(parameters, key=lambda p: p.name)]  # that of the policy may fail: first
+            for change in changes:
+                change()
+        except Exception as error:  # whatever is wrong with a file, the policy that runs must go on
+            reason = str(error) if isinstance(error, Sim2RealError) else f'unexpected {error!r}'
+            self.get_logger().warning(f'{asked} refused: {reason}')
+            return SetParametersResult(successful=False, reason=reason)
         return SetParametersResult(successful=True)
 
-    def _on_policy(self, policy: str) -> None:
-        find_policy(policy)
-        if self._exchange is None or self._pilot is None:
-            return  # read at configure
-        pilot = self._exchange.load(policy)
+    def _prepared(self, parameter: Parameter) -> Callable[[], None]:
+        """Check everything that can be checked of a parameter before anything changes; returns what puts it into effect."""
+        name, text = parameter.name, str(parameter.value)
+        if name == 'robot':
+            find_robot(text)
+        if name == 'policy':
+            find_policy(self._place(text))
+        if self._exchange is None or name not in ('policy', 'shadow_policy'):
+            return lambda: None  # read at configure
+        if not text:
+            return partial(self._shadow.take, None)
+        pilot = self._exchange.load(self._place(text))
         _refuse_missing(self._robot, pilot)
-        self._sensors.need(pilot.needs)
-        if 'goal_pose' in pilot.needs:
-            self._subscribe_goal()
-        self._exchange.bring_in(pilot)
+        self._listen(pilot)
+        return partial(self._bring_in if name == 'policy' else self._shadow.take, pilot)
+
+    def _bring_in(self, pilot: Pilot) -> None:
+        """Have a loaded policy take over."""
+        loop, exchange, old = self._loop, self._exchange, self._pilot
+        assert loop is not None
+        assert exchange is not None
+        assert old is not None
+        if loop.running:
+            exchange.bring_in(pilot)
+        else:  # nobody is driving
+            exchange.previous = self.get_parameter('policy').value, old
+            self._install(pilot)
         self.get_logger().info(f'policy {pilot.name} has taken over')
 
     def _on_rollback(self, _: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
@@ -234,7 +253,7 @@ class PolicyNode(LifecycleNode):
             if self._exchange is None or self._exchange.previous is None:
                 raise Sim2RealError('there was no policy before this one')
             name, pilot = self._exchange.previous
-            self._exchange.bring_in(pilot)
+            self._bring_in(pilot)
             self._renaming = True
             self.set_parameters([Parameter('policy', value=name)])
             reply.success, reply.message = True, pilot.name
@@ -266,6 +285,12 @@ class PolicyNode(LifecycleNode):
             self.get_logger().error('cmd_vel is not finite; ignored', throttle_duration_sec=1.0)
             return
         self._command, self._command_stamp = command, self._stamp
+
+    def _listen(self, pilot: Pilot) -> None:
+        """Take the signals that a policy beside needs; the one at the controls goes on without them."""
+        self._sensors.listen(pilot.needs)
+        if 'goal_pose' in pilot.needs:
+            self._subscribe_goal()
 
     def _subscribe_goal(self) -> None:
         if not self._takes_goals and self._loop is not None:
@@ -300,11 +325,12 @@ class PolicyNode(LifecycleNode):
             self._reason = self._sensors.problem
             self.get_logger().warning(self._reason, throttle_duration_sec=2.0)
             return
-        if candidate is not None and candidate in due and exchange.settled(self._followed):
-            pilot = self._take_over(exchange, pilot)
-            due.append(pilot)
-        elif candidate is not None and candidate in due:
-            self._step_beside(candidate, state)
+        if candidate is not None and candidate in due:
+            if exchange.take_over(candidate, self.get_parameter('policy').value, pilot, followed=self._followed):
+                pilot = candidate
+                self._install(pilot)
+            else:
+                self._try_out(exchange, candidate, state)
         if pilot in due:
             self._tick(pilot, state, sample.stamp_ns)
         if shadow is not None and shadow in due:
@@ -333,6 +359,14 @@ class PolicyNode(LifecycleNode):
         self._reason = 'running'
         self._ticks += 1
 
+    def _try_out(self, exchange: Exchange, candidate: Pilot, state: RobotState) -> None:
+        try:
+            candidate.step(state, self._wanted(candidate), self._goal)
+        except Sim2RealError as error:
+            exchange.ran(candidate, error)
+        else:
+            exchange.ran(candidate, None)
+
     def _step_beside(self, pilot: Pilot, state: RobotState) -> JointTargets | None:
         """Run a policy that nobody follows; what goes wrong in it is its own business."""
         try:
@@ -341,10 +375,11 @@ class PolicyNode(LifecycleNode):
             self.get_logger().warning(f'beside: {error}', throttle_duration_sec=1.0)
             return None
 
-    def _take_over(self, exchange: Exchange, old: Pilot) -> Pilot:
-        self._pilot = pilot = exchange.take_over(self.get_parameter('policy').value, old)
+    def _install(self, pilot: Pilot) -> None:
+        """Put a policy to the controls."""
+        self._pilot = pilot
+        self._sensors.require(pilot.needs)
         self._contract_out.publish(String(data=pilot.contract.to_json()))
-        return pilot
 
     def _wanted(self, pilot: Pilot) -> np.ndarray:
         """Return the operator's command, zero when it is too old for the policy."""

@@ -242,8 +242,7 @@ class SafetyNode(Node):
     def _on_targets(self, message: JointState) -> None:
         try:
             targets = targets_from(message)
-            contract = self._filter.contract
-            if contract is None or tuple(message.name) != contract.joints:
+            if tuple(message.name) != self._filter.joints_of(message.header.frame_id):
                 return  # of a policy that was not accepted
             trace = self._take_trace()
             with self._lock:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -64,7 +65,8 @@ class Sensors:
             awaits: in lockstep, whether something else must come before the state of a stamp; call `release` when it has.
         """
         self._consumer, self._on_joint_state = consumer, on_joint_state
-        self._needs_imu, self._needs_odom, self._lockstep, self._awaits = imu, odom, lockstep, awaits
+        self._needs_imu, self._needs_odom, self._needs_contacts = imu, odom, contacts
+        self._lockstep, self._awaits = lockstep, awaits
         self._mounting_inverse = robot.imu_mounting_xyzw * (-1, -1, -1, 1)
         self._aligned = bool(np.allclose(np.abs(robot.imu_mounting_xyzw), LEVEL_XYZW))
         self._joint_reader, self._imu_reader = JointReader(joints, consumer), ImuReader()
@@ -72,34 +74,30 @@ class Sensors:
         self._imu: Sample | None = None
         self._odom: Sample | None = None
         self._contacts: np.ndarray | None = None
-        self._needs_contacts = contacts
+        self._heard: set[str] = set()
         self.problem = 'no joint_states yet'
         self._loop = loop
         if imu:
             loop.add(Imu, 'imu/data', self._on_imu, qos.SENSOR_IN, raw=True, wakes=self._waits)
-        if odom:
-            self._subscribe_odom()
-        if contacts:
-            self._subscribe_contacts()
+        self.require([name for name, needed in (('odom', odom), ('contacts', contacts)) if needed])
         loop.add(JointState, 'joint_states', self._on_joints, qos.SENSOR_IN, raw=True)
 
-    def need(self, signals: Collection[str]) -> None:
-        """Take more signals from now on (`odom`, `contacts`), for a policy that comes later and needs them."""
-        if 'odom' in signals and not self._needs_odom:
-            self._subscribe_odom()
-            self._needs_odom = True
-        if 'contacts' in signals and not self._needs_contacts:
-            self._subscribe_contacts()
-            self._needs_contacts = True
+    def listen(self, signals: Collection[str]) -> None:
+        """Take signals (`odom`, `contacts`) from now on, where they come; states do without them until they are required."""
+        if 'odom' in signals and 'odom' not in self._heard:
+            self._heard.add('odom')
+            self._loop.add(Odometry, 'odom', self._on_odom, qos.SENSOR_IN, raw=True, wakes=self._waits)
+        if 'contacts' in signals and 'contacts' not in self._heard:
+            self._heard.add('contacts')
+            self._loop.add(Float64MultiArray, 'foot_contacts', self._on_contacts, qos.SENSOR_IN, wakes=lambda: False)
 
-    def _subscribe_contacts(self) -> None:
-        self._loop.add(Float64MultiArray, 'foot_contacts', self._on_contacts, qos.SENSOR_IN, wakes=lambda: False)
+    def require(self, signals: Collection[str]) -> None:
+        """Make no more states without these of `odom` and `contacts`, and do without the others."""
+        self.listen(signals)
+        self._needs_odom, self._needs_contacts = 'odom' in signals, 'contacts' in signals
 
     def _on_contacts(self, message: Float64MultiArray) -> None:
         self._contacts = np.array(message.data)
-
-    def _subscribe_odom(self) -> None:
-        self._loop.add(Odometry, 'odom', self._on_odom, qos.SENSOR_IN, raw=True, wakes=self._waits)
 
     # --- arrival
 
@@ -151,7 +149,7 @@ class Sensors:
         if imu is not None and self._imu is not None:
             quat, ang_vel, lin_acc = self._base_motion(imu)
             imu_age = 1e-9 * (sample.stamp_ns - self._imu.stamp_ns)
-        lin_vel, position = self._odometry() if self._odom is not None else (None, None)
+        lin_vel, position = self._odometry() if self._odom_age(sample) <= ODOM_TIMEOUT_S else (None, None)
         return RobotState(
             sample.stamp, joint_pos, joint_vel, quat, ang_vel, lin_vel, imu_age,
             base_pos=position, base_lin_acc=lin_acc, foot_contacts=self._contacts,
@@ -164,6 +162,9 @@ class Sensors:
         v, p = message.twist.twist.linear, message.pose.pose.position
         return np.array((v.x, v.y, v.z)), np.array((p.x, p.y, p.z))
 
+    def _odom_age(self, sample: Sample) -> float:
+        return 1e-9 * (sample.stamp_ns - self._odom.stamp_ns) if self._odom is not None else math.inf
+
     def velocities(self, sample: Sample) -> np.ndarray:
         """Return the joint velocities alone, (n,) rad/s; raises JointError as `state` does."""
         return self._joint_reader.read(sample.data)[1]
@@ -175,7 +176,7 @@ class Sensors:
             return 'imu/data carries no orientation (orientation_covariance[0] is -1, REP-145)'
         if self._needs_odom and self._odom is None:
             return f'{self._consumer} needs odom, and none has arrived'
-        if self._odom is not None and (age := 1e-9 * (sample.stamp_ns - self._odom.stamp_ns)) > ODOM_TIMEOUT_S:
+        if self._needs_odom and (age := self._odom_age(sample)) > ODOM_TIMEOUT_S:
             return f'odom is {age:.2f} s old, allowed {ODOM_TIMEOUT_S:g} s'
         if self._needs_contacts and self._contacts is None:
             return f'{self._consumer} needs foot_contacts, and none has arrived'

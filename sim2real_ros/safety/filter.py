@@ -142,6 +142,10 @@ class SafetyFilter:
         """The accepted contract."""
         return self._link.adopted.contract if self._link.adopted is not None else None
 
+    def joints_of(self, contract_id: str) -> tuple[str, ...] | None:
+        """Return the joint order of targets of a contract; None where that was neither accepted nor proposed."""
+        return self._link.joints_of(contract_id)
+
     def set_targets(self, contract_id: str, targets: JointTargets) -> None:
         """Take the newest targets, (k,) in the contract's joint order; they count from the next joint state on.
 

@@ -69,6 +69,11 @@ class PolicyLink:
         self.answers += 1
         return None
 
+    def joints_of(self, contract_id: str) -> tuple[str, ...] | None:
+        """Return the joint order of the policy that may send targets under an id; None where there is none."""
+        sender = self._sender(contract_id)
+        return sender.contract.joints if sender is not None else None
+
     def _sender(self, contract_id: str) -> Adopted | None:
         """Return the policy that may send targets under an id; the old one no more once the new one has begun."""
         known = (self.candidate,) if self._successor is not None else (self.adopted, self.candidate)
