@@ -9,7 +9,7 @@ with the reason.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from sim2real_ros.bringup.processes import Process, Value, nodes
 from sim2real_ros.description import Description, controllers, for_gazebo, for_ros2_control, gazebo
 from sim2real_ros.description.controllers import EFFORT, broadcasters
 from sim2real_ros.description.gazebo import bridge
-from sim2real_ros.description.gazebo_names import Gazebo, plugin_folders
+from sim2real_ros.description.gazebo_names import Gazebo, mesh_folders, plugin_folders
 from sim2real_ros.description.world import world
 from sim2real_ros.errors import DocumentError
 from sim2real_ros.robot import Robot, load_robot
@@ -126,11 +126,11 @@ class _Start:
         """Return the steps that are the same for every controller manager."""
         named = self.options.controller
         steps = [
-            Step(self.check('sensors'), run=(self._spawner(broadcasters(self.robot)),)),
-            Step(self.check('armed'), run=(self._spawner((named,), '--inactive'),)),
+            Step(self.check('sensors'), run=tuple(self._spawner(name) for name in broadcasters(self.robot))),
+            Step(self.check('armed'), run=(self._spawner(named, '--inactive'),)),
         ]
         if self.options.arm and not self.options.read_only:
-            steps.append(Step(self.check('active'), run=(self._spawner((named,)),)))
+            steps.append(Step(self.check('active'), run=(self._spawner(named),)))
         return steps
 
     def check(self, step: str) -> Process:
@@ -142,8 +142,9 @@ class _Start:
         }  # fmt: skip
         return Process('bringup_check', parameters, remappings=self.remappings)
 
-    def _spawner(self, names: Sequence[str], *more: str) -> Process:
-        arguments = (*names, *more, '--controller-manager', 'controller_manager', '--param-file', str(self.parameters))
+    def _spawner(self, name: str, *more: str) -> Process:
+        # one for each controller: Humble's takes no second name
+        arguments = (name, *more, '--controller-manager', 'controller_manager', '--param-file', str(self.parameters))
         timeout = ('--controller-manager-timeout', f'{LOAD_S:g}')
         return Process('spawner', package='controller_manager', arguments=arguments + timeout)
 
@@ -160,8 +161,8 @@ def _state_publisher(described: Description, *, sim_time: bool) -> Process:
 def _servers(names: Gazebo, scene: Path, headless: bool, environment: Mapping[str, str]) -> list[Process]:
     """Return server and, unless headless, window, each a process of its own: they end cleanly then."""
     program, *words = names.command
-    folders = os.pathsep.join(map(str, plugin_folders(names, environment)))
-    paths = {names.search_path: folders}
+    folders = {names.search_path: plugin_folders(names, environment), names.mesh_path: mesh_folders(names, environment)}
+    paths = {variable: os.pathsep.join(map(str, places)) for variable, places in folders.items()}
     server = Process(program, package='', arguments=(*words, '-s', '-r', '-v2', str(scene)), environment=paths)
     window = Process(program, package='', arguments=(*words, '-g'), environment=paths)
     return [server] if headless else [server, window]

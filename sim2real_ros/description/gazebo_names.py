@@ -28,6 +28,7 @@ class Gazebo:
     messages: str  # package of its messages
     command: tuple[str, ...]  # starts it
     search_path: str  # environment variable with the folders of plug-ins
+    mesh_path: str  # and with those in which package:// is looked for
 
     def system(self, name: str, kind: str) -> tuple[str, str]:
         """Return file and class of one of Gazebo's own systems, as in `system('imu', 'Imu')`."""
@@ -44,6 +45,7 @@ HARMONIC = Gazebo(
     messages='gz.msgs',
     command=('gz', 'sim'),
     search_path='GZ_SIM_SYSTEM_PLUGIN_PATH',
+    mesh_path='GZ_SIM_RESOURCE_PATH',
 )
 FORTRESS = replace(  # Humble, with the package gz_ros2_control
     HARMONIC,
@@ -53,6 +55,7 @@ FORTRESS = replace(  # Humble, with the package gz_ros2_control
     messages='ignition.msgs',
     command=('ign', 'gazebo'),
     search_path='IGN_GAZEBO_SYSTEM_PLUGIN_PATH',
+    mesh_path='IGN_GAZEBO_RESOURCE_PATH',
 )
 IGNITION = replace(  # Humble, with the package ign_ros2_control
     FORTRESS,
@@ -94,6 +97,12 @@ def plugin_folders(generation: Gazebo, environment: Mapping[str, str] = os.envir
     """Return the folders where the plug-in may be, in the order of looking."""
     folders = [*_split(environment.get(generation.search_path)), *_split(environment.get('LD_LIBRARY_PATH'))]
     return [*folders, *(prefix / 'lib' for prefix in _split(environment.get('AMENT_PREFIX_PATH')))]
+
+
+def mesh_folders(generation: Gazebo, environment: Mapping[str, str] = os.environ) -> list[Path]:
+    """Return the folders in which Gazebo is to look for the packages of `package://` meshes."""
+    folders = list(_split(environment.get(generation.mesh_path)))
+    return [*folders, *(prefix / 'share' for prefix in _split(environment.get('AMENT_PREFIX_PATH')))]
 
 
 def _split(text: str | None) -> Iterable[Path]:

@@ -26,7 +26,7 @@ FILES = {'sim.launch.py': Options, 'gazebo.launch.py': GazeboOptions, 'robot.lau
 OURS = ['watchdog_node', 'safety_node', 'policy_node']
 GIVEN = {'gazebo.launch.py': {'z': '0.2'}}  # so that MuJoCo is not needed
 TAIL = [
-    'spawn joint_state_broadcaster imu_sensor_broadcaster', 'check sensors',
+    'spawn joint_state_broadcaster', 'spawn imu_sensor_broadcaster', 'check sensors',
     'spawn effort_controller --inactive', 'check armed', 'spawn effort_controller', 'check active',
 ]  # fmt: skip
 
@@ -46,6 +46,13 @@ def walk(monkeypatch, tmp_path):
 def test_every_option_is_a_launch_argument_with_its_default(walk, file):
     made = walk(file).context.launch_configurations
     assert made == {option: default for option, (default, _) in defaults(FILES[file]).items()} | GIVEN.get(file, {})
+
+
+@pytest.mark.parametrize('file', FILES)
+def test_every_launch_argument_is_in_the_pages_of_the_backends(file):
+    pages = ''.join(page.read_text() for page in (REPOSITORY / 'docs' / 'backends').glob('*.md'))
+    missing = [option for option in defaults(FILES[file]) if f'`{option}`' not in pages and f'`{option}:=' not in pages]
+    assert missing == ['use_sim_time'] * (file == 'sim.launch.py')  # nobody needs to set it
 
 
 def test_there_is_no_other_launch_file():
@@ -150,6 +157,7 @@ def test_the_server_of_gazebo_runs_unpaused_and_finds_the_plugin(walk, monkeypat
     folders = server.additional_env['GZ_SIM_SYSTEM_PLUGIN_PATH'].split(':')
     assert folders[0] == '/mine'
     assert '/opt/ros/jazzy/lib' in folders
+    assert server.additional_env['GZ_SIM_RESOURCE_PATH'] == '/opt/ros/jazzy/share'
 
 
 def test_a_window_is_a_process_of_its_own(walk):
