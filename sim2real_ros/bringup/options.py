@@ -69,6 +69,7 @@ class RobotOptions(Ros2ControlOptions):
         'running', "running: your controller_manager runs already; urdf: the URDF's own <ros2_control>; mock; or a class"
     )
     imu: str = _option('imu_sensor_broadcaster/imu', 'topic of the IMU')
+    require_passport: bool = _option(True, 'refuse policies without a passport that fits, as sim2real validate makes it')
 
 
 Chosen = TypeVar('Chosen', bound=Common)

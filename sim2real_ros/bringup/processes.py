@@ -44,7 +44,7 @@ def control(options: Options) -> list[Process]:
     """Return our nodes as the embedded simulator needs them."""
     how: dict[str, Value] = {'sim_time': options.use_sim_time, 'output': options.output}
     lockstep: dict[str, Value] = {'lockstep': options.lockstep}
-    return nodes(options, both=how, safety=lockstep, policy=lockstep)
+    return nodes(options, both=how, safety=lockstep, policy={**lockstep, 'backend': 'simulated'})
 
 
 def nodes(

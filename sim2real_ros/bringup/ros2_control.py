@@ -61,7 +61,7 @@ def gazebo_steps(options: GazeboOptions, folder: Path, environment: Mapping[str,
     ]
     spawn = ('-world', scene.name, '-topic', 'robot_description', '-name', space or robot.name)
     place = ('-x', str(options.x), '-y', str(options.y), '-z', f'{_height(robot, options):.4f}')
-    start = _Start(options, robot, files['controllers.yaml'], IMU, 'gazebo', noise='imu')
+    start = _Start(options, robot, files['controllers.yaml'], IMU, 'gazebo', noise='imu', policy={'backend': 'simulated'})
     return [
         Step(start.check('simulator'), started=(*start.nodes(), *simulator)),
         Step(start.check('controller_manager'), run=(Process('create', package='ros_gz_sim', arguments=spawn + place),)),
@@ -77,7 +77,9 @@ def robot_steps(options: RobotOptions, folder: Path, environment: Mapping[str, s
     """
     robot, parameters = load_robot(options.robot), folder / 'controllers.yaml'
     mock = options.hardware == 'mock'
-    start = _Start(options, robot, parameters, options.imu, 'hardware', noise='none' if mock else 'all')
+    needed = options.require_passport and not options.read_only  # what commands nothing needs none
+    policy: dict[str, Value] = {'backend': 'simulated' if mock else 'hardware', 'require_passport': needed}
+    start = _Start(options, robot, parameters, options.imu, 'hardware', noise='none' if mock else 'all', policy=policy)
     manager: tuple[Process, ...] = ()
     if options.hardware != 'running':
         described = for_ros2_control(robot, '' if options.hardware == 'urdf' else options.hardware)
@@ -104,6 +106,7 @@ class _Start:
     imu: str
     backend: str
     noise: str
+    policy: Mapping[str, Value]  # parameters of policy_node
 
     @property
     def sim_time(self) -> bool:
@@ -119,7 +122,7 @@ class _Start:
         """Return our nodes."""
         safety: dict[str, Value] = {'controller': self.options.controller, 'sensor_noise': self.noise}
         return nodes(
-            self.options, both={'sim_time': self.sim_time}, safety=safety, policy={}, remappings=self.remappings
+            self.options, both={'sim_time': self.sim_time}, safety=safety, policy=self.policy, remappings=self.remappings
         )  # fmt: skip
 
     def controllers(self) -> list[Step]:

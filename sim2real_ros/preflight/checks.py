@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sim2real_ros.preflight import command_checks, sensor_checks, time_checks
+from sim2real_ros.preflight import command_checks, passport_checks, sensor_checks, time_checks
 from sim2real_ros.preflight.finding import Finding, Level, Verdict
 from sim2real_ros.preflight.observed import Observed
 
@@ -14,6 +14,7 @@ Check = Callable[[Observed], Verdict]
 CHECKS: dict[str, Check] = {
     'nodes': command_checks.nodes,
     'policy': command_checks.policy,
+    'passport': passport_checks.passport,
     'joint_states': sensor_checks.joint_states,
     'joints': sensor_checks.joints,
     'interfaces': sensor_checks.interfaces,
@@ -27,6 +28,7 @@ CHECKS: dict[str, Check] = {
     'rivals': command_checks.rivals,
     'controller order': command_checks.controller_order,
     'command age': command_checks.command_age,
+    'delay tolerance': passport_checks.delay_tolerance,
 }
 
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -34,6 +36,28 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Papers:
+    """What policy_node tells of the passport of its policy."""
+
+    hardware: bool  # whether it drives motors, not a simulator
+    required: bool  # whether it refuses policies without one that fits
+    granted: bool  # whether this one fits
+    text: str
+    tolerances: Mapping[str, float]  # of the passport, where it fits
+
+    @classmethod
+    def of(cls, text: str) -> Papers | None:
+        """Read the message of `policy/passport`; None for anything else."""
+        try:
+            told = json.loads(text)
+            tolerances = {str(name): float(value) for name, value in told['tolerances'].items()}
+            hardware = told['backend'] != 'simulated'
+            return cls(hardware, bool(told['required']), bool(told['granted']), str(told['text']), tolerances)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
 class Observed:
     """One look at a stack."""
 
@@ -61,4 +85,5 @@ class Observed:
     command_ages: np.ndarray  # (k,) s, from the arrival of a state to that of its command
     rivals: str  # sentence about others who command the joints, '' for none
     controllers_known: bool  # whether ros2_control told its controllers
+    passport: Papers | None  # None: policy_node told nothing
     order: str | None  # sentence about the controller's joint order, '' for the right one, None: no controller told

@@ -38,6 +38,7 @@ from sim2real_ros.ros.exchange import Exchange
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
+from sim2real_ros.ros.passport_control import BACKENDS, PassportControl
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
 from sim2real_ros.ros.shadow import Shadow
@@ -94,6 +95,9 @@ class PolicyNode(LifecycleNode):
             'Send no more targets, so that the robot damps, when what the policy sees is unlike its training; else only warn.'
         )
         declare(self, 'stop_when_unfamiliar', False, text, fixed=False)
+        backend = declare(self, 'backend', 'hardware', f'What the motors are: {" or ".join(BACKENDS)}.')
+        require = declare(self, 'require_passport', True, 'On hardware, refuse policies without a passport that fits.')
+        self._passports = PassportControl(self, backend, require)
 
     # --- life
 
@@ -115,6 +119,7 @@ class PolicyNode(LifecycleNode):
             robot = load_robot(robot_name, self._profile)
             pilot = Pilot.of(robot, self._place(self.get_parameter('policy').value))
             _refuse_missing(robot, pilot)
+            self._passports.look(pilot.contract, robot)
             self._shadow.choose(robot, self._place(self.get_parameter('shadow_policy').value))
         except Exception as error:  # rclpy would swallow it and say nothing
             self._reason = str(error) if isinstance(error, Sim2RealError) else f'unexpected {error!r}'
@@ -137,16 +142,25 @@ class PolicyNode(LifecycleNode):
         if self._shadow.pilot is not None:
             self._listen(self._shadow.pilot)
         self._contract_out.publish(String(data=pilot.contract.to_json()))
+        self._passports.announce(pilot.contract)
         self._reason = 'inactive'
         ms = pilot.runner.network.warm_up_ms
         self.get_logger().info(f'policy {pilot.name}: {pilot.contract.file.rate_hz:g} Hz, network {ms:.2f} ms')
         return super().on_configure(state)
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start the loop."""
+        """Start the loop, if the policy may go on this robot."""
         if self._pilot is None or self._loop is None:
             self._reason = 'activate before configure'
             return TransitionCallbackReturn.FAILURE
+        try:
+            self._passports.admit(self._pilot.contract, self._robot)
+        except Sim2RealError as error:
+            self._reason = str(error)
+            if not self._autostart:
+                self.get_logger().error(self._reason)
+            return TransitionCallbackReturn.FAILURE
+        self._passports.announce(self._pilot.contract)
         self._pilot.reset()
         self._reason = 'waiting for sensors'
         self._loop.start()
@@ -193,7 +207,7 @@ class PolicyNode(LifecycleNode):
         if reason == 'running' and slow:
             reason = f'joint states come slower than the policy rate: {slow} gaps in the last second'
         values = {'ticks': self._ticks, 'last tick ms': f'{self._tick_ms:.2f}', 'followed': self._followed}
-        values |= {'profile': self._profile or 'none'}
+        values |= {'profile': self._profile or 'none', 'passport': self._passports.text}
         values |= {'policy': pilot.name if pilot is not None else 'none', 'shadow': self._shadow.name or 'none'}
         return 'ok' if reason == 'running' else 'warn', reason, values
 
@@ -209,7 +223,7 @@ class PolicyNode(LifecycleNode):
             return SetParametersResult(successful=True)
         asked = ', '.join(f'{parameter.name} {parameter.value}' for parameter in parameters)
         try:
-            changes = [self._prepared(p) for p in sorted(parameters, key=lambda p: p.name)]  # that of the policy may fail: first
+            changes = [self._prepared(p) for p in sorted(parameters, key=lambda p: p.name)]  # policy first: it may fail
             for change in changes:
                 change()
         except Exception as error:  # whatever is wrong with a file, the policy that runs must go on
@@ -231,6 +245,8 @@ class PolicyNode(LifecycleNode):
             return partial(self._shadow.take, None)
         pilot = self._exchange.load(self._place(text))
         _refuse_missing(self._robot, pilot)
+        if name == 'policy':
+            self._passports.admit(pilot.contract, self._robot)
         self._listen(pilot)
         return partial(self._bring_in if name == 'policy' else self._shadow.take, pilot)
 
@@ -380,6 +396,7 @@ class PolicyNode(LifecycleNode):
         self._pilot = pilot
         self._sensors.require(pilot.needs)
         self._contract_out.publish(String(data=pilot.contract.to_json()))
+        self._passports.announce(pilot.contract)
 
     def _wanted(self, pilot: Pilot) -> np.ndarray:
         """Return the operator's command, zero when it is too old for the policy."""

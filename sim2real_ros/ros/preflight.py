@@ -23,7 +23,7 @@ from std_msgs.msg import Float64MultiArray, String
 
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import ParameterError, Sim2RealError
-from sim2real_ros.preflight.observed import Observed, Stream
+from sim2real_ros.preflight.observed import Observed, Papers, Stream
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros import qos
 from sim2real_ros.ros.arrivals import Arrivals, command_ages, joint_numbers
@@ -59,7 +59,7 @@ class Look:
         self._executor.add_node(self._node)
         self._ask_controllers = controllers
         self._latched: dict[str, str] = {}
-        for topic in ('policy/contract', 'safety/mode'):
+        for topic in ('policy/contract', 'policy/passport', 'safety/mode'):
             self._node.create_subscription(
                 String, topic, lambda m, topic=topic: self._latched.update({topic: m.data}), qos.LATCHED
             )
@@ -168,7 +168,7 @@ class Look:
             robot=robot, seconds=watched_s, mode=self._latched.get('safety/mode', ''), sim_time=sim_time,
             read_only=bool(self.parameters.get('read_only')),
             nodes=tuple(_full(*node) for node in self._node.get_node_names_and_namespaces()),
-            contract=contract, contract_problem=problem,
+            contract=contract, contract_problem=problem, passport=Papers.of(self._latched.get('policy/passport', '')),
             joint_states=streams['joint_states'], joint_names=names, joint_pos=positions, joint_vel=velocities,
             imu=streams['imu'], other_imus=tuple(name for name in others if self._node.count_publishers(name)),
             imu_quat_xyzw=np.array([[q.x, q.y, q.z, q.w] for q in (m.orientation for m in imus)]).reshape(-1, 4),

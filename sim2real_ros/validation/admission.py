@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 import sim2real_ros
 from sim2real_ros.contract.contract import Contract
+from sim2real_ros.contract.load import read_model
 from sim2real_ros.errors import Sim2RealError
 from sim2real_ros.policy.identity import network_identity
 from sim2real_ros.robot import Robot
@@ -78,6 +80,8 @@ def policy_faults(passport: Passport, contract: Contract) -> list[str]:
     faults = []
     assert contract.model_path is not None
     network = network_identity(contract.model_path)
+    if hashlib.sha256(read_model(contract.model_path)).hexdigest() != contract.file.model.sha256:
+        faults.append(f'network: {contract.model_path.name} is not the file any more that was loaded: load the policy again')
     if network != passport.network:
         faults.append(
             f'network: {passport.network[:12]} was validated, {contract.model_path.name} is {network[:12]}: '

@@ -129,6 +129,23 @@ def test_our_nodes_listen_to_the_imu_broadcaster_and_know_which_sensors_have_noi
     assert parameter(walk('robot.launch.py', hardware='mock')['safety_node'], 'sensor_noise') == 'none'
 
 
+@pytest.mark.parametrize(
+    ('file', 'given', 'backend', 'required'),
+    [
+        ('sim.launch.py', {}, 'simulated', None),
+        ('gazebo.launch.py', {}, 'simulated', None),
+        ('robot.launch.py', {}, 'hardware', True),
+        ('robot.launch.py', {'hardware': 'maker/Bus'}, 'hardware', True),
+        ('robot.launch.py', {'hardware': 'mock'}, 'simulated', True),
+        ('robot.launch.py', {'require_passport': 'false'}, 'hardware', False),
+        ('robot.launch.py', {'read_only': 'true'}, 'hardware', False),
+    ],
+)
+def test_only_what_moves_motors_asks_for_a_passport(walk, file, given, backend, required):
+    policy = walk(file, **given)['policy_node']
+    assert (parameter(policy, 'backend'), parameter(policy, 'require_passport')) == (backend, required)
+
+
 def test_a_controller_of_another_name_is_commanded_watched_checked_and_spawned(walk):
     made = walk('robot.launch.py', controller='legs', imu='driver/imu')
     assert made[OURS[0]].remappings == [('imu/data', 'driver/imu'), ('effort_controller/commands', 'legs/commands')]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from safety_rig import contract, go2, lean
 from sim2real_ros.contract.contract import resolve
 from sim2real_ros.preflight.checks import CHECKS, examine, may_arm
 from sim2real_ros.preflight.finding import Level
-from sim2real_ros.preflight.observed import Observed, Stream
+from sim2real_ros.preflight.observed import Observed, Papers, Stream
 
 ROBOT = go2()
 N, K = len(ROBOT.joints), 200
@@ -37,7 +38,7 @@ def healthy(**changes: object) -> Observed:
         imu_ang_vel=np.zeros((K, 3)), imu_lin_acc=UP, imu_oriented=True, other_imus=(),
         clock=stream('/clock', '/ros_gz_bridge'), now=1e9,
         commands=stream('/effort_controller/commands', '/safety_node', '/watchdog_node'), command_ages=np.full(K, 0.002),
-        rivals='', controllers_known=True, order='',
+        rivals='', controllers_known=True, order='', passport=Papers(True, True, True, 'proven', {'command_delay_s': 0.012}),
     )  # fmt: skip
     return replace(seen, **changes)
 
@@ -118,6 +119,8 @@ WRONG = [
     ('clock rate', states('/a', stamps=SLOW), '/joint_states ticks every 50 ms'),
     ('rivals', {'rivals': '/teleop publishes as well'}, '/teleop publishes as well'),
     ('controller order', {'order': 'takes torque 1 for another'}, 'takes torque 1 for another'),
+    ('passport', {'passport': Papers(True, True, False, 'urdf: changed', {})}, 'will not run this policy: urdf: changed'),
+    ('delay tolerance', {'command_ages': np.full(K, 0.0155)}, 'commands are 15.5 ms old, the policy bears 12.0 ms: 3.5 ms'),
 ]
 
 
@@ -151,6 +154,13 @@ def test_what_is_wrong_is_refused_by_its_own_check_with_what_to_do(check, change
         ('rivals', {'controllers_known': False}, 'nobody told'),
         ('controller order', {'order': None}, 'make sure that command_joints is its order'),
         ('command age', {'command_ages': np.full(K, 0.009)}, '9.0 ms old, the robot file reckons with 4 ms'),
+        ('passport', {'passport': None}, 'does not tell whether'),
+        ('passport', {'passport': Papers(True, False, False, 'none', {})}, 'require_passport is false'),
+        (
+            'delay tolerance',
+            {'command_ages': np.full(K, 0.02), 'passport': Papers(False, False, True, '', {'command_delay_s': 0.01})},
+            '10.0 ms too old',
+        ),
         ('joint rate', states('/a', stamps=ODD) | imu('/a', stamps=ODD), '435 Hz'),
     ],
 )  # fmt: skip
@@ -160,6 +170,33 @@ def test_what_is_odd_is_a_warning_and_leaves_the_choice_to_the_operator(check, c
     assert found.level is Level.WARNING, found
     assert sentence in found.text
     assert may_arm(findings)
+
+
+def test_in_simulation_no_passport_is_asked_for_and_without_a_figure_no_delay_is_judged():
+    findings = examine(healthy(passport=Papers(False, False, False, 'none', {})))
+    assert {f.check for f in findings if f.level is Level.SKIPPED} == {'passport', 'delay tolerance'}
+    assert may_arm(findings)
+
+
+def test_papers_are_read_as_policy_node_writes_them_and_nothing_else_is():
+    told = {
+        'contract': 'x',
+        'backend': 'hardware',
+        'required': True,
+        'granted': False,
+        'text': 'none',
+        'tolerances': {'a_s': 1},
+    }
+    assert Papers.of(json.dumps(told)) == Papers(True, True, False, 'none', {'a_s': 1.0})
+    for other in (
+        '',
+        'null',
+        '[]',
+        '{}',
+        json.dumps(told | {'tolerances': [1]}),
+        json.dumps(told | {'tolerances': {'a': 'b'}}),
+    ):
+        assert Papers.of(other) is None
 
 
 def test_a_fixed_base_needs_no_imu():
@@ -173,7 +210,7 @@ def test_every_sentence_ends_without_a_traceback_when_nothing_at_all_was_seen():
     empty = healthy(
         **NOBODY, nodes=(), mode='', sim_time=None, contract=None, imu=Stream('/imu/data'), imu_quat_xyzw=np.zeros((0, 4)),
         imu_ang_vel=np.zeros((0, 3)), imu_lin_acc=np.zeros((0, 3)), clock=Stream('/clock'), commands=Stream('/c'),
-        command_ages=SILENT, controllers_known=False, order=None,
+        command_ages=SILENT, controllers_known=False, order=None, passport=None,
     )  # fmt: skip
     findings = examine(empty)
     assert len(findings) == len(CHECKS)
