@@ -209,7 +209,7 @@ METADATA: dict[str, Callable[[str], str | None]] = {  # from the good contract t
     'other joints': lambda text: text.replace('_thigh_', '_hüfte_'),
     'for another robot': lambda text: text.replace('robot: go2', 'robot: spot'),
     'cyclic': lambda text: '&a [*a]',
-    'a huge document': lambda text: text + 'contacts: [' + 'foot, ' * 100_000 + ']\n',
+    'a huge document': lambda text: text + 'contacts: [' + 'foot, ' * 10_000 + ']\n',
 }  # fmt: skip
 
 

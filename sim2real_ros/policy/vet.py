@@ -42,22 +42,32 @@ def vet(policy: str, robot: str, timeout_s: float = TIMEOUT_S) -> str:
         return f'{policy} could not be checked (exit code {done.returncode}): {last}'
 
 
-def main() -> int:
-    """Load the policy named by the first argument for the robot named by the second; print the reason against it as JSON."""
-    os.nice(10)  # the one that walks goes first
+def limit_memory() -> None:
+    """Have this process fail, not the machine, when a file asks for too much."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    reason = ''
+
+
+def load(policy: str, robot: str) -> str:
+    """Load a policy for a robot in this process; returns the reason against it, '' when it is in order."""
     try:
         from sim2real_ros.policy.pilot import Pilot  # noqa: PLC0415 - after the limits
         from sim2real_ros.robot import load_robot  # noqa: PLC0415
 
-        Pilot.of(load_robot(sys.argv[2]), sys.argv[1])
+        Pilot.of(load_robot(robot), policy)
     except Sim2RealError as error:
-        reason = str(error)
+        return str(error)
     except MemoryError:
-        reason = f'{sys.argv[1]} needs more than {MEMORY >> 30} GiB of memory'
+        return f'{policy} needs more than {MEMORY >> 30} GiB of memory'
     except Exception as error:
-        reason = f'{sys.argv[1]} cannot be loaded: {error!r}'
+        return f'{policy} cannot be loaded: {error!r}'
+    return ''
+
+
+def main() -> int:
+    """Load the policy named by the first argument for the robot named by the second; print the reason against it as JSON."""
+    os.nice(10)  # the one that walks goes first
+    limit_memory()
+    reason = load(*sys.argv[1:])
     print(json.dumps({'reason': reason}), flush=True)
     return int(bool(reason))
 
