@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.nodes import command_age, cpu_share
+from bench.public import history_tick
 from bench.stages import coupled_limits, policy_tick, safety_tick
 from bench.validation import throughput
 
@@ -21,7 +22,7 @@ def main() -> int:
     for column in ('what', 'measured', 'budget', 'met'):
         table.add_column(column)
     good = True
-    for measure in (policy_tick, safety_tick, coupled_limits, command_age, cpu_share, throughput):
+    for measure in (policy_tick, history_tick, safety_tick, coupled_limits, command_age, cpu_share, throughput):
         result = measure()
         good &= result.met
         table.add_row(result.what, result.measured, result.budget, 'yes' if result.met else 'no')
