@@ -54,6 +54,14 @@ setup(
         'report': ['plotly>=5.18'],
         # to import policies in TorchScript
         'torch': ['torch>=2.2', 'onnx>=1.16'],
+        'validate': [
+            'mujoco>=4.0; python_version >= "3.11"',
+            'scipy>=1.11',
+            'joblib>=1.3',
+            'plotly>=6',
+            'cma>=3.3',
+            'onnx>=1.16',
+        ],
         'train': [
             'mujoco>=4.0; python_version >= "3.11"',
             'torch==2.13.0',
