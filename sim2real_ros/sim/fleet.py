@@ -15,7 +15,7 @@ from sim2real_ros.sim.ground import Field, Ground, Plane
 from sim2real_ros.sim.model import build_model, soles
 from sim2real_ros.sim.randomization import Randomizer, Ranges
 
-FIELD_PLACES = 18.0  # m from the middle of a field that robots start at most
+FIELD_PLACES = 10.0  # m from the middle of a field that robots start at most
 REACH = 0.35  # m around the base whose highest ground decides where it starts
 UP = np.array([0.0, 0.0, 1.0])
 
@@ -112,14 +112,17 @@ class Fleet:
     def sense(self, stamp: float) -> RobotState:
         """Return what the sensors say: encoder offset, and noise on everything."""
         r, n, noise = self.ranges, len(self.robot.joints), lambda width: self.rng.uniform(-1, 1, (self.size, width))
-        wobble = np.concatenate((0.5 * r.noise_base_tilt * noise(2), np.zeros((self.size, 1)), np.ones((self.size, 1))), axis=1)
+        own = self.randomizer
+        wobble = np.concatenate(
+            (0.5 * (own.imu_mount + r.noise_base_tilt * noise(2)), np.zeros((self.size, 1)), np.ones((self.size, 1))), axis=1
+        )
         wobble /= np.linalg.norm(wobble, axis=1, keepdims=True)
         return RobotState(
             stamp,
-            self.joint_pos + self.randomizer.joint_offset + r.noise_joint_pos * noise(n),
+            self.joint_pos + own.joint_offset + r.noise_joint_pos * noise(n),
             self.joint_vel + r.noise_joint_vel * noise(n),
             multiply_xyzw(self.world_quat_xyzw, wobble),
-            self.ang_vel + r.noise_base_ang_vel * noise(3),
+            self.ang_vel + own.gyro_bias + r.noise_base_ang_vel * noise(3),
         )
 
     def truth(self, stamp: float) -> RobotState:

@@ -42,6 +42,9 @@ class Ranges:
     push_speed: float = 0.5  # m/s, added to the base velocity in x and in y
     push_interval_s: float = 6.0
     slope: Range = (0.0, 0.0)  # rad, of the ground, in any direction
+    imu_mount: float = 0.0  # rad, mounting error about x and about y, constant over an episode
+    gyro_bias: float = 0.0  # rad/s, constant over an episode
+    armature: Range = (1.0, 1.0)  # factor
 
 
 def nominal(robot: Robot) -> Ranges:
@@ -66,6 +69,8 @@ class Randomizer:
         damping: (B, n) factor on kd.
         delay_s: (B,) action delay.
         joint_offset: (B, n) rad.
+        imu_mount: (B, 2) rad about x and y.
+        gyro_bias: (B, 3) rad/s.
         slope_xyzw: (B, 4) rotation from the frame of the ground to the world, whose z axis points against gravity.
     """
 
@@ -80,6 +85,8 @@ class Randomizer:
             batch.expand(field)
         self.strength, self.stiffness, self.damping = np.ones(shape), np.ones(shape), np.ones(shape)
         self.joint_offset, self.delay_s = np.zeros(shape), np.zeros(batch.nsim)
+        self.imu_mount, self.gyro_bias = np.zeros((batch.nsim, 2)), np.zeros((batch.nsim, 3))
+        self._armature = model.dof_armature[self._dofs].copy()
         self.slope_xyzw = np.tile(LEVEL_XYZW, (batch.nsim, 1))
 
     def draw(self, ids: np.ndarray) -> None:
@@ -96,6 +103,12 @@ class Randomizer:
         self.damping[ids] = uniform(*r.damping, (k, n))
         self.delay_s[ids] = uniform(*r.action_delay_s, k)
         self.joint_offset[ids] = uniform(-1, 1, (k, n)) * r.joint_offset
+        # what is drawn since later versions: nothing is taken from the generator where it is left alone
+        if r.imu_mount or r.gyro_bias:
+            self.imu_mount[ids] = uniform(-1, 1, (k, 2)) * r.imu_mount
+            self.gyro_bias[ids] = uniform(-1, 1, (k, 3)) * r.gyro_bias
+        if r.armature != (1.0, 1.0):
+            field('dof_armature')[np.ix_(ids, self._dofs)] = self._armature * uniform(*r.armature, (k, 1))
         if any(r.slope):
             self._tilt(ids, uniform(*r.slope, k), uniform(-np.pi, np.pi, k))
         self._batch.set_const(ids)

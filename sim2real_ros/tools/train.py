@@ -25,7 +25,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--environments', type=positive, default=512, help='robots simulated at once')
     parser.add_argument('--seed', type=not_negative, default=1)
     parser.add_argument('--terrain', action='store_true', help='slopes, bumps and steps instead of a flat floor')
-    parser.add_argument('--start', help='policy of an earlier training to begin from: shipped name, folder or ONNX file')
+    parser.add_argument(
+        '--start',
+        help='policy of an earlier training to begin from, where the run has no checkpoint yet: shipped name, folder or ONNX file',
+    )
     parser.add_argument('--export-only', action='store_true', help='write the policy of the newest checkpoint, train nothing')
 
 

@@ -26,7 +26,7 @@ from sim2real_ros.training.warm_start import warm_start
 NAME = 'go2_velocity'
 ENVIRONMENTS, STEPS = 512, 24  # robots, and ticks of each between two updates
 ITERATIONS, TERRAIN_ITERATIONS = 950, 400  # from scratch on the flat; from that policy on terrain
-FIRST_STD, WARM_STD = 0.8, 0.3  # of the actions
+FIRST_STD, WARM_STD = 0.8, 0.25  # of the actions
 PUSH_SPEED = 0.7  # m/s, harder than what the policy is judged by
 SLOPE = 0.22  # rad; of every robot its own, from level to this
 BUMPS, STEPS_UP = 0.035, 0.06  # m; see `Field.mixed`
@@ -44,15 +44,15 @@ def make_environment(size: int = ENVIRONMENTS, seed: int = 1, threads: int = 0, 
     contract = training_contract()
     ranges = Ranges(push_speed=PUSH_SPEED)
     if terrain:
-        ranges = replace(ranges, slope=(0.0, SLOPE), centre_of_mass=0.05)
+        ranges = replace(ranges, slope=(0.0, SLOPE), centre_of_mass=0.05, imu_mount=0.025, gyro_bias=0.025, armature=(0.5, 2.0))
     return VelocityEnv(
         load_robot(contract.file.robot), contract, size, ranges=ranges, seed=seed, threads=threads,
         ground=Field.mixed(BUMPS, STEPS_UP) if terrain else None,
     )  # fmt: skip
 
 
-def settings(env: VelocityEnv, save_interval: int, std: float) -> dict[str, Any]:
-    """Return rsl_rl's configuration; `std` is that of the first actions."""
+def settings(env: VelocityEnv, save_interval: int, std: float, entropy: float) -> dict[str, Any]:
+    """Return rsl_rl's configuration; `std` is that of the first actions, `entropy` the weight of its growth."""
     distribution = {'class_name': 'GaussianDistribution', 'init_std': std, 'std_type': 'scalar'}
     return {
         'num_steps_per_env': STEPS,
@@ -67,7 +67,7 @@ def settings(env: VelocityEnv, save_interval: int, std: float) -> dict[str, Any]
             'num_mini_batches': 4,
             'gamma': 0.99,
             'lam': 0.95,
-            'entropy_coef': 0.006,
+            'entropy_coef': entropy,
             'learning_rate': 1e-3,
             'schedule': 'adaptive',
             'desired_kl': 0.01,
@@ -93,9 +93,9 @@ def make_runner(env: VelocityEnv, folder: Path | None, save_interval: int = 50, 
         save_interval: iterations between checkpoints.
         start: exported policy to begin from where there is no checkpoint; see `warm_start`.
     """
-    std = FIRST_STD if start is None else WARM_STD
+    std, entropy = (FIRST_STD, 0.006) if start is None else (WARM_STD, 0.001)  # a policy that walks need not search any more
     runner = OnPolicyRunner(
-        env, settings(env, save_interval, std), log_dir=None if folder is None else str(folder), device='cpu'
+        env, settings(env, save_interval, std, entropy), log_dir=None if folder is None else str(folder), device='cpu'
     )
     existing = checkpoints(folder) if folder is not None else []
     if existing:

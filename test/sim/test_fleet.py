@@ -168,3 +168,16 @@ def test_randomised_robots_stay_on_their_feet(episodes):
     """At least 95 % of 20 s episodes without a fall, under the training ranges and pushes of 0.5 m/s."""
     fallen, _ = evaluate.survive(ROBOT, load_contract('go2_velocity'), episodes, seed=20000)
     assert np.mean(~fallen) >= 0.95, f'{int(fallen.sum())} of {episodes} fell'
+
+
+def test_imu_errors_and_armature_are_constant_over_an_episode_and_within_their_ranges():
+    ranges = replace(nominal(ROBOT), imu_mount=0.03, gyro_bias=0.02, armature=(0.5, 2.0))
+    fleet = make_fleet(40, ranges)
+    first, second = fleet.sense(0.0), fleet.sense(0.002)
+    assert first.base_quat_xyzw.tobytes() == second.base_quat_xyzw.tobytes()
+    lean = tilt(first.base_quat_xyzw)
+    assert 0.02 < lean.max() < 0.03 * 2**0.5 + 1e-4
+    assert 0.015 < np.abs(first.base_ang_vel).max() <= 0.02
+    factor = fleet.batch.expand('dof_armature')[:, 6:] / ROBOT.simulation.armature
+    assert 0.5 <= factor.min() < 0.6
+    assert 1.8 < factor.max() <= 2.0
