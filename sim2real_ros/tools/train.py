@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--terrain', action='store_true', help='slopes, bumps and steps instead of a flat floor')
     parser.add_argument(
         '--start',
-        help='policy of an earlier training to begin from, where the run has no checkpoint yet: shipped name, folder or ONNX file',
+        help='policy of an earlier training to begin from, where the run has no checkpoint: name, folder or ONNX file',
     )
     parser.add_argument('--export-only', action='store_true', help='write the policy of the newest checkpoint, train nothing')
 
