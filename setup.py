@@ -56,8 +56,8 @@ setup(
         'torch': ['torch>=2.2', 'onnx>=1.16'],
         'validate': [
             'mujoco>=4.0; python_version >= "3.11"',
-            'scipy>=1.11',
-            'joblib>=1.3',
+            'scipy>=1.15',
+            'joblib>=1.4',
             'plotly>=6',
             'cma>=3.3',
             'onnx>=1.16',

@@ -54,14 +54,16 @@ def examine(contract: Contract, robot: Robot | None) -> Admission:
     try:
         passport = read_passport(contract)
         if passport is None:
-            return Admission(None, (f'{contract.file.name} has no passport: {GET_ONE}',), f'none: {GET_ONE}', missing=True)
-        faults = tuple(policy_faults(passport, contract) if robot is None else fits(passport, contract, robot))
+            return Admission(
+                None, (_plain(f'{contract.file.name} has no passport: {GET_ONE}'),), f'none: {GET_ONE}', missing=True
+            )
+        faults = policy_faults(passport, contract) if robot is None else fits(passport, contract, robot)
     except (Sim2RealError, OSError) as error:
-        text = ' '.join(str(error).split())
+        text = _plain(str(error))
         return Admission(None, (text,), f'cannot be read: {text}')
     if faults:
-        return Admission(passport, faults, f'does not fit: {"; ".join(faults)}')
-    return Admission(passport, (), passport.sentence)
+        return Admission(passport, tuple(map(_plain, faults)), _plain(f'does not fit: {"; ".join(faults)}'))
+    return Admission(passport, (), _plain(passport.sentence))
 
 
 def valid_passport(contract: Contract) -> Passport | None:
@@ -118,6 +120,11 @@ def _different(what: str, was: Mapping[str, Any], now: Mapping[str, Any]) -> lis
         f'{what}.{name}: {_text(before, name)} was validated, it is {_text(after, name)}: {AGAIN}' for name in names[:SHOWN]
     ]
     return [*told, f'{what}: {len(names) - SHOWN} more fields have changed: {AGAIN}'] if len(names) > SHOWN else told
+
+
+def _plain(text: str) -> str:
+    """Return a text as one line that terminals and ROS strings can take, whatever stands in the files."""
+    return str(Sim2RealError(' '.join(text.split())))
 
 
 _NOTHING = object()

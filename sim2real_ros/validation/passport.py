@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # a robot needs neither engine nor levels
 
 ABOUT = ('name', 'model', 'golden', 'novelty', 'assumptions', 'provenance')  # of a contract; the network has its identity
 ELSEWHERE = ('urdf', 'profiles')  # of a robot file
+DEPTH = 30  # of nested tables and lists
 DAMAGED = 'remove it, or validate the policy again'
 
 Hash = Annotated[str, Field(pattern='^[0-9a-f]{64}$')]
@@ -185,6 +186,16 @@ def read_passport(contract: Contract) -> Passport | None:
     if text is None:
         return None
     try:
-        return validate(Passport, parse_yaml(text, source), source)
+        return validate(Passport, _shallow(parse_yaml(text, source), source), source)
     except DocumentError as error:
         raise DocumentError(source, [*error.faults, f'this is no passport that can be read: {DAMAGED}']) from None
+
+
+def _shallow(document: Any, source: str, depth: int = DEPTH) -> Any:
+    """Return a document; raises DocumentError where it is nested deeper than any contract or robot file."""
+    inner = document.values() if isinstance(document, Mapping) else document if isinstance(document, list) else ()
+    if inner and not depth:
+        raise DocumentError(source, ['nested too deeply'])
+    for value in inner:
+        _shallow(value, source, depth - 1)
+    return document

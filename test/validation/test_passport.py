@@ -193,6 +193,8 @@ def test_a_milder_profile_may_be_chosen_and_one_that_was_validated_alone_must(fo
         (b'{"schema": 1, "policy": "x"}', 'network: is missing'),
         (b'{"schema": 2}', 'schema'),
         (b'null', 'a mapping'),
+        (b'{"contract": ' + b'[' * 400 + b']' * 400 + b'}', 'nested too deeply'),
+        (b'{"contract": ' + b'[' * 99999, 'nested too deeply'),
     ],
 )
 def test_a_damaged_passport_is_one_clear_error(folder: Path, content: bytes, said: str):
@@ -210,6 +212,15 @@ def test_a_passport_whose_numbers_were_mended_by_hand_is_refused(folder: Path):
     contract = issued(folder, load_robot('go2'))
     change(folder / 'passport.json', 'bound', to=1.2)
     assert 'bound' in examine(contract, load_robot('go2')).text
+
+
+def test_what_a_passport_says_cannot_play_with_the_terminal(folder: Path):
+    contract = issued(folder, load_robot('go2'), level='\x1b[2Jstandard\r\nlevel hard')
+    admission = examine(contract, load_robot('go2'))
+    assert not set('\x1b\r\n') & set(admission.text)
+    change(folder / 'passport.json', 'contract', '\x1b[2J', to='\x07')
+    admission = examine(contract, load_robot('go2'))
+    assert not set('\x1b\x07\n') & set(admission.text + ''.join(admission.faults))
 
 
 def test_a_folder_in_its_place_is_no_passport(folder: Path):
