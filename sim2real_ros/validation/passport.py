@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 import sim2real_ros
 from sim2real_ros.contract.attachments import METADATA_KEY, MOTION_KEY, PASSPORT_KEY, attached_bytes
@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # a robot needs neither engine nor levels
 
 ABOUT = ('name', 'model', 'golden', 'novelty', 'assumptions', 'provenance')  # of a contract; the network has its identity
 ELSEWHERE = ('urdf', 'profiles')  # of a robot file
+ROUNDING = 1e-9
 DEPTH = 30  # of nested tables and lists
 DAMAGED = 'remove it, or validate the policy again'
 
@@ -71,6 +72,14 @@ class Passport(Section):
     version: str  # of this package
     made_with: dict[str, str] = {}  # fingerprint of the study
     date: str
+
+    @model_validator(mode='after')
+    def _consistent(self) -> Passport:
+        if self.bound < self.success - ROUNDING:
+            raise ValueError(f'bound: {self.bound:g} proves less than the claim, {self.success:g}')
+        if self.failures >= self.episodes:
+            raise ValueError(f'failures: {self.failures} of {self.episodes} episodes prove nothing')
+        return self
 
     @classmethod
     def issue(

@@ -210,8 +210,11 @@ def test_a_damaged_passport_is_one_clear_error(folder: Path, content: bytes, sai
 
 def test_a_passport_whose_numbers_were_mended_by_hand_is_refused(folder: Path):
     contract = issued(folder, load_robot('go2'))
-    change(folder / 'passport.json', 'bound', to=1.2)
-    assert 'bound' in examine(contract, load_robot('go2')).text
+    for name, value in (('bound', 1.2), ('bound', 0.9), ('failures', 250)):
+        good = (folder / 'passport.json').read_text()
+        change(folder / 'passport.json', name, to=value)
+        assert f'{name}: ' in examine(contract, load_robot('go2')).text
+        (folder / 'passport.json').write_text(good)
 
 
 def test_what_a_passport_says_cannot_play_with_the_terminal(folder: Path):
