@@ -37,9 +37,11 @@ def swap_and_back(running, other: Path, times: int) -> None:
 
 def check_walk(trace) -> None:
     """Hold a walk with swaps against the bars of the issue."""
-    assert leans(trace).max() < 0.5
-    assert worst_step(trace) <= 1.0 + 1e-9
-    assert longest_silence(trace) <= 0.0401  # one policy tick at most went without
+    lean, step, silence = leans(trace).max(), worst_step(trace), longest_silence(trace)
+    print(f'lean {lean:.2f} rad, torque step {step:.3f} of the allowed, targets at most {1e3 * silence:.0f} ms old')
+    assert lean < 0.5
+    assert step <= 1.0 + 1e-9
+    assert silence <= 0.0401  # one policy tick at most went without
 
 
 def test_swaps_while_walking_leave_the_robot_walking(start, tmp_path):

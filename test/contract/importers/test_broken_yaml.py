@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import random
+import re
 
 import pytest
 import yaml
@@ -62,3 +64,33 @@ def test_files_that_are_no_mapping_are_of_no_format(text, tmp_path):
     for name in ('auto', *MAKERS):
         with pytest.raises(Sim2RealError):
             import_policy(tmp_path, tmp_path / 'out', name)
+
+
+EDITORS = {  # what other editors and programs make of the same text
+    'CRLF': lambda text: text.replace('\n', '\r\n').encode(),
+    'byte order mark': lambda text: b'\xef\xbb\xbf' + text.encode(),
+    'comments': lambda text: ('# mine\n' + text.replace('\n', '  # note\n')).encode(),
+    'markers of a document': lambda text: ('---\n' + text + '...\n').encode(),
+    'JSON': lambda text: json.dumps(yaml.safe_load(text)).encode(),
+    'one line': lambda text: yaml.safe_dump(yaml.safe_load(text), default_flow_style=True, sort_keys=False).encode(),
+    'anchors': lambda text: yaml.safe_dump(with_one_copy(yaml.safe_load(text), {}), sort_keys=False).encode(),
+    'powers of ten': lambda text: re.sub(r'\b0\.25\b', '25e-2', text).encode(),
+}
+
+
+def with_one_copy(data, seen):
+    """Return the data with equal lists as one, which YAML writes as anchor and aliases."""
+    if isinstance(data, dict):
+        return {key: with_one_copy(value, seen) for key, value in data.items()}
+    return seen.setdefault(str(data), data) if isinstance(data, list) else data
+
+
+@pytest.mark.parametrize('name', MAKERS)
+def test_the_hand_of_another_editor_changes_nothing(name, tmp_path):
+    make, _, file, _ = MAKERS[name]
+    source = make(tmp_path / 'go2')
+    text = (source / file).read_text()
+    wanted = import_policy(source, tmp_path / 'out', name).file
+    for editor, edit in EDITORS.items():
+        (source / file).write_bytes(edit(text))
+        assert import_policy(source, tmp_path / 'out', name, force=True).file == wanted, editor
