@@ -7,7 +7,7 @@ from setuptools import find_packages, setup
 
 NAME = 'sim2real_ros'
 NODES = (
-    'policy_node', 'safety_node', 'watchdog_node', 'mujoco_node', 'preflight_node', 'bringup_check',
+    'policy_node', 'safety_node', 'watchdog_node', 'mujoco_node', 'preflight_node', 'recorder_node', 'bringup_check',
     'joy_operator',
 )  # fmt: skip
 MESSAGES = (

@@ -100,6 +100,14 @@ def test_every_parameter_that_is_set_is_declared_by_its_node(process):
     assert set(process.parameters) <= declared(process.executable)
 
 
+def test_a_recorder_is_started_first_where_one_is_wanted_and_nobody_ends_with_it():
+    for record, folder in (('true', ''), ('walk', 'walk')):
+        recorder, *others = simulation(Options(record=record))
+        assert (recorder.executable, recorder.parameters, recorder.essential) == ('recorder_node', {'folder': folder}, False)
+        assert others == simulation(Options())
+        assert all(process.essential for process in others)
+
+
 def test_every_node_gets_the_robot_and_only_the_policy_node_the_policy():
     for process in simulation(Options(robot='other', policy='mine')):
         assert process.parameters['robot'] == 'other'
@@ -176,6 +184,12 @@ def test_a_node_that_ends_is_named_with_its_code(stand_ins):
         stack.children['ends'].wait(30)
         with pytest.raises(RunError, match='ends ended with code 3'):
             stack.check()
+
+
+def test_the_end_of_a_recorder_is_not_the_end_of_the_run(stand_ins):
+    with Stack([Process('ends', {}, essential=False), Process('waits', {})], Options()) as stack:
+        stack.children['ends'].wait(30)
+        stack.check()
 
 
 def test_all_nodes_are_ended_when_the_block_is_left_by_an_error(stand_ins, monkeypatch):

@@ -25,6 +25,7 @@ class Common:
     params_file: str = _option('', 'ROS 2 parameter file, applied last')
     autostart: bool = _option(True, 'configure and activate policy_node at start')
     log_level: str = _option('info', 'debug, info, warn, error or fatal')
+    record: str = _option('false', 'true, or a folder that does not exist yet: record the run as a rosbag2 in MCAP')
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ class Process:
     arguments: tuple[str, ...] = ()
     remappings: tuple[tuple[str, str], ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)  # besides that of the launch
+    essential: bool = True  # whether all the others end when it does
 
 
 def simulation(options: Options) -> list[Process]:
@@ -55,14 +56,14 @@ def nodes(
     policy: Mapping[str, Value],
     remappings: tuple[tuple[str, str], ...] = (),
 ) -> list[Process]:
-    """Return the nodes that are the same on every backend, the watchdog first.
+    """Return the nodes that are the same on every backend, recorder and watchdog first.
 
     Args:
         options: of the backend.
         both: parameters of watchdog_node and safety_node, which command.
         safety: more of safety_node.
         policy: more of policy_node.
-        remappings: of all three.
+        remappings: of all of them.
     """
     robot: dict[str, Value] = {'robot': options.robot}
     profile: dict[str, Value] = {'profile': options.profile}
@@ -74,4 +75,11 @@ def nodes(
         Process('policy_node', {**robot, **profile, **policy, **own}, remappings=remappings),
     ]
     # a watchdog would take over from whoever commands the robot while we only read
-    return others if options.read_only else [watching, *others]
+    return [*_recorder(options, remappings), *([] if options.read_only else [watching]), *others]
+
+
+def _recorder(options: Common, remappings: tuple[tuple[str, str], ...]) -> list[Process]:
+    if options.record.lower() in ('', 'false'):
+        return []
+    folder = '' if options.record.lower() == 'true' else options.record
+    return [Process('recorder_node', {'folder': folder}, remappings=remappings, essential=False)]

@@ -42,8 +42,8 @@ def launch_description(kind: type[Chosen], start: Callable[[Chosen], list[Action
 
 
 def together(processes: Sequence[Process], options: Common) -> list[Action]:
-    """Start processes at once; when one ends, all end."""
-    return [_action(p, options, [EmitEvent(event=Shutdown(reason=f'{p.executable} ended'))]) for p in processes]
+    """Start processes at once; when one ends that the others need, all end."""
+    return [_action(p, options, _end_of_all(p) if p.essential else []) for p in processes]
 
 
 def one_after_another(steps: Sequence[Step], options: Common) -> list[Action]:
@@ -77,6 +77,10 @@ class _Turn:
             name = self.steps[0].check.parameters['step']
             raise RunError(f'the start failed at "{name}"; bringup_check says why, above')
         return one_after_another(self.steps[1:], self.options)
+
+
+def _end_of_all(process: Process) -> list[Action]:
+    return [EmitEvent(event=Shutdown(reason=f'{process.executable} ended'))]
 
 
 def _action(process: Process, options: Common, on_exit: OnExit) -> Action:

@@ -15,3 +15,7 @@ WATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT, durabil
 LATCHED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 # As diagnostic_updater does.
 DIAGNOSTICS = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
+# To record a stream: never acknowledged, so that a slow disk cannot hold up a writer; deep, because it is emptied now and then.
+RECORDED = QoSProfile(depth=2000, reliability=ReliabilityPolicy.BEST_EFFORT, durability=DurabilityPolicy.VOLATILE)
+# To record what is said once.
+RECORDED_LATCHED = QoSProfile(depth=100, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL)

@@ -44,3 +44,11 @@ def _whole(text: str, smallest: int) -> int:
     if number < smallest:
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number of at least {smallest}')
     return number
+
+
+def remapping(text: str) -> tuple[str, str]:
+    """Return both sides of a ROS remapping `name:=topic`."""
+    name, sign, topic = text.partition(':=')
+    if not (name and sign and topic):
+        raise argparse.ArgumentTypeError(f'"{text}" is no remapping; NAME:=TOPIC is expected')
+    return name, topic

@@ -23,6 +23,7 @@ COMMANDS = {
     'certify': "what a robot's joints can brake, and which limits the safety node therefore promises",
     'pack': 'a whole policy in one ONNX file',
     'evaluate': 'how well a policy follows commands and survives randomised robots',
+    'record': 'record a running stack as a rosbag2 in MCAP',
     'trips': 'what happened around each stop of the safety node',
     'novelty': 'write the statistics by which the stack notices that a policy sees something new',
     'train': 'train a shipped policy again',

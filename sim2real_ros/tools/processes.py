@@ -62,21 +62,33 @@ class Stack:
         return self
 
     def check(self) -> None:
-        """Raise RunError when a node has ended."""
+        """Raise RunError when a node has ended that the others need."""
+        optional = self._optional()
         for name, child in self.children.items():
-            if child.poll() is not None:
+            if name not in optional and child.poll() is not None:
                 raise RunError(f'{name} ended with code {child.returncode}; its own message is above')
 
+    def _optional(self) -> set[str]:
+        return {process.executable for process in self._descriptions if not process.essential}
+
     def __exit__(self, *_: object) -> None:
-        """End policy, safety, watchdog and driver, in this order, each given the time to leave a safe state behind."""
+        """End policy, safety, watchdog and driver, in this order, each given the time to leave a safe state behind.
+
+        A recorder is ended when they have ended: it shall see how.
+        """
+        optional = self._optional()
         order: list[str] = [n for n in ('policy_node', 'safety_node', 'watchdog_node') if n in self.children]
         order += [name for name in self.children if name not in order]
-        for name in order:
-            child = self.children[name]
+        self._end([self.children[name] for name in order if name not in optional])
+        self._end([self.children[name] for name in order if name in optional])
+
+    @staticmethod
+    def _end(children: Sequence[subprocess.Popen[bytes]]) -> None:
+        for child in children:
             if child.poll() is None:
                 child.send_signal(signal.SIGINT)
         deadline = time.monotonic() + PATIENCE_S
-        for child in self.children.values():
+        for child in children:
             try:
                 child.wait(max(0.1, deadline - time.monotonic()))
             except subprocess.TimeoutExpired:

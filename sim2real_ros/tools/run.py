@@ -21,6 +21,7 @@ from sim2real_ros.document import read_yaml
 from sim2real_ros.errors import DependencyError, DocumentError
 from sim2real_ros.paths import writable_file
 from sim2real_ros.policy import PolicyRunner
+from sim2real_ros.recording.writer import METADATA, new_folder, require_rosbags
 from sim2real_ros.robot import load_robot
 from sim2real_ros.safety.adoption import adopt
 from sim2real_ros.tools.processes import Stack
@@ -59,6 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--output', choices=('torque', 'impedance'), default='torque', help='what the simulated drives take')
     parser.add_argument('--params-file', default='', help='ROS 2 parameter file')
     parser.add_argument('--trace', type=Path, help="keep the simulator's trace in this npz file")
+    parser.add_argument(
+        '--record', type=Path, metavar='FOLDER', help='record every topic into this new folder, see docs/recording.md'
+    )
     parser.add_argument('--log-level', default='warn', choices=LOG_LEVELS, help='of the nodes')
 
 
@@ -82,12 +86,23 @@ def main(arguments: argparse.Namespace) -> int:
             policy=arguments.policy, robot=arguments.robot, namespace=arguments.namespace, headless=not arguments.view,
             lockstep=not arguments.free, real_time_factor=arguments.real_time_factor, params_file=arguments.params_file,
             log_level=arguments.log_level, trace_file=str(trace), output=arguments.output,
+            record='false' if arguments.record is None else str(arguments.record),
         )  # fmt: skip
         print(f'starting {contract.file.name} on {arguments.robot}: policy, safety, watchdog and simulator, four processes')
         with Stack(bringup.simulation(options), options) as stack, Operator(options.namespace, stack.check) as operator:
             segments = _operate(operator, arguments)
             mode = operator.mode
-        return summarise(trace, segments, mode, contract)
+        code = summarise(trace, segments, mode, contract)
+    if arguments.record is not None:
+        _say_recording(arguments.record)
+    return code
+
+
+def _say_recording(folder: Path) -> None:
+    if (folder / METADATA).is_file():
+        print(f'the recording is in {folder}; beside another run: sim2real compare {folder} OTHER --html report.html')
+    else:
+        print(f'the recording in {folder} is not whole; the message of recorder_node is above')
 
 
 def _check(arguments: argparse.Namespace) -> None:
@@ -105,6 +120,9 @@ def _check(arguments: argparse.Namespace) -> None:
         read_yaml(Path(arguments.params_file))
     if arguments.trace is not None:
         writable_file(arguments.trace, '--trace')
+    if arguments.record is not None:
+        require_rosbags()
+        arguments.record = new_folder(arguments.record, '--record')
     if faults:
         raise DocumentError('arguments', faults)
 
