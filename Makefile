@@ -5,9 +5,9 @@ VENV ?= .venv
 HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
 ROS = $(if $(HAVE_ROS),,ros$(COMMA))
 COMMA = ,
-# what `make demo` and `make test` install; EXTRAS=ros,sim,test,train adds PyTorch
+# what `make demo` and `make test` install; EXTRAS=ros,sim,test,validate,train adds PyTorch
 DEMO_EXTRAS = $(ROS)sim
-EXTRAS ?= $(ROS)sim,test
+EXTRAS ?= $(ROS)sim,test,validate
 BIN = $(VENV)/bin
 # one stamp for each set of extras, so that asking for more installs more; the demo is content with any set that begins with its own
 STAMP = $(VENV)/$(EXTRAS).stamp

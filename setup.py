@@ -61,7 +61,11 @@ setup(
             'plotly>=6',
             'cma>=3.3',
             'onnx>=1.16',
+            'pillow>=10',
         ],
+        # clusters for `sim2real validate --scheduler`
+        'dask': ['distributed>=2024.1'],
+        'ray': ['ray>=2.9'],
         'train': [
             'mujoco>=4.0; python_version >= "3.11"',
             'torch==2.13.0',

@@ -46,22 +46,22 @@ def make(venv: Path, *words: str) -> list[str]:
 def test_tests_after_the_demo_install_what_the_demo_lacked_and_then_nothing(venv):
     assert make(venv, 'demo') == ['ros,sim']
     assert make(venv, 'demo') == []
-    assert make(venv, 'test') == ['ros,sim,test']
+    assert make(venv, 'test') == ['ros,sim,test,validate']
     assert make(venv, 'test') == []
 
 
 def test_the_demo_after_the_tests_installs_nothing(venv):
-    assert make(venv, 'test') == ['ros,sim,test']
+    assert make(venv, 'test') == ['ros,sim,test,validate']
     assert make(venv, 'demo') == []
 
 
 def test_other_extras_are_installed_though_the_usual_ones_are_there(venv):
     make(venv, 'test')
-    assert make(venv, 'test', 'EXTRAS=ros,sim,test,train') == ['ros,sim,test,train']
-    assert make(venv, 'test', 'EXTRAS=ros,sim,test,train') == []
+    assert make(venv, 'test', 'EXTRAS=ros,sim,test,validate,train') == ['ros,sim,test,validate,train']
+    assert make(venv, 'test', 'EXTRAS=ros,sim,test,validate,train') == []
 
 
 def test_a_changed_setup_file_installs_again(venv):
     make(venv, 'lint')
-    os.utime(venv / 'ros,sim,test.stamp', (2, 2))  # older than setup.py
-    assert make(venv, 'lint') == ['ros,sim,test']
+    os.utime(venv / 'ros,sim,test,validate.stamp', (2, 2))  # older than setup.py
+    assert make(venv, 'lint') == ['ros,sim,test,validate']

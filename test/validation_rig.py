@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from sim2real_ros.contract import load_contract
 from sim2real_ros.document import validate
+from sim2real_ros.errors import DocumentError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.validation.episodes import Trial
 from sim2real_ros.validation.schema import ValidationFile, load_validation
@@ -31,3 +34,15 @@ def _prepared(seed: int) -> Trial:
 def trial(seed: int = 1, **changes: Any) -> Trial:
     """Return the shipped policy's trial; `changes` as in `level`."""
     return replace(_prepared(seed), level=level(**changes))
+
+
+def deadly(task: int) -> int:
+    """Work that kills its worker at task 3."""
+    if task == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return task
+
+
+def refuse(why: str, task: int) -> None:
+    """Work that is a user's mistake."""
+    raise DocumentError(f'{why} {task}', ['it is not there'])
