@@ -22,6 +22,7 @@ COMMANDS = {
     'describe': 'a robot as Gazebo, ros2_control or MuJoCo wants to have it',
     'certify': "what a robot's joints can brake, and which limits the safety node therefore promises",
     'pack': 'a whole policy in one ONNX file',
+    'validate': 'whether a policy may go on hardware: randomised worlds, a verdict, where and why it fails',
     'evaluate': 'how well a policy follows commands and survives randomised robots',
     'record': 'record a running stack as a rosbag2 in MCAP',
     'trips': 'what happened around each stop of the safety node',

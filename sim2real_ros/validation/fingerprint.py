@@ -28,7 +28,7 @@ def fingerprint(trial: Trial) -> dict[str, str]:
         'robot_file': _file(robot.path),
         'urdf': _file(robot.urdf),
         'level': level.name,
-        'ranges': _text(level.model_dump_json(exclude={'episodes', 'claim', 'name', 'schema_'})),
+        'ranges': _text(level.model_dump_json(exclude={'episodes', 'claim', 'name', 'passport', 'schema_'})),
         'seed': str(trial.seed),
         'engine': f'{sim2real_ros.__version__}, engine {ENGINE}',
         'packages': ', '.join(f'{name} {version(name)}' for name in PACKAGES),

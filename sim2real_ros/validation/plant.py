@@ -132,6 +132,11 @@ class Plant:
         """Height of the base above the ground, (B,) m."""
         return self._qpos[:, 2] - self._ground.height(self._qpos[:, :2], self._normal)
 
+    @property
+    def qpos(self) -> np.ndarray:
+        """Every position coordinate of MuJoCo, (B, nq)."""
+        return self._qpos
+
     def step(self, torque: np.ndarray, alive: np.ndarray | None = None) -> None:
         """Let torques (B, n) N m act for one physics step on the simulations `alive` (k,), or on all."""
         np.multiply(torque, self.strength, out=self._ctrl)
@@ -182,7 +187,7 @@ class Plant:
         slope, direction = values['slope_rad'], values['slope_direction_rad']
         self._normal = np.stack((np.sin(slope) * np.cos(direction), np.sin(slope) * np.sin(direction), np.cos(slope)), axis=-1)
         if isinstance(self._ground, Plane) and slope.any():
-            field('geom_quat')[:, model.geom(FLOOR).id] = wxyz_from_xyzw(self._leaning())
+            field('geom_quat')[:, model.geom(FLOOR).id] = wxyz_from_xyzw(self.ground_quat_xyzw)
         self.batch.set_const()
         mujoco = import_mujoco()
         self._bad = [
@@ -190,8 +195,9 @@ class Plant:
             for w in (mujoco.mjtWarning.mjWARN_BADQPOS, mujoco.mjtWarning.mjWARN_BADQVEL, mujoco.mjtWarning.mjWARN_BADQACC)
         ]
 
-    def _leaning(self) -> np.ndarray:
-        """Return the rotation from level to the slope, (B, 4) xyzw: about the horizontal axis across its direction."""
+    @property
+    def ground_quat_xyzw(self) -> np.ndarray:
+        """Rotation from level to the slope, (B, 4) xyzw: about the horizontal axis across its direction."""
         values = self._draws.values
         half, direction = 0.5 * values['slope_rad'], values['slope_direction_rad']
         zero = np.zeros_like(half)
@@ -203,7 +209,7 @@ class Plant:
             values = self._draws.values
             half, zero = 0.5 * values['yaw_rad'], np.zeros(len(joint_pos))
             heading = np.stack((zero, zero, np.sin(half), np.cos(half)), axis=-1)
-            self._qpos[:, 3:7] = wxyz_from_xyzw(multiply_xyzw(self._leaning(), heading))
+            self._qpos[:, 3:7] = wxyz_from_xyzw(multiply_xyzw(self.ground_quat_xyzw, heading))
             if isinstance(self._ground, Field):
                 self._qpos[:, :2] = PLACES * (values['place'] - 0.5)
                 around = CLEARANCE * np.stack(np.meshgrid(*(np.linspace(-1, 1, 9),) * 2), axis=-1).reshape(-1, 1, 2)

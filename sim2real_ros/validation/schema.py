@@ -118,6 +118,7 @@ class ValidationFile(Section):
     ranges: RangesSection = RangesSection()
     success: SuccessSection = SuccessSection()
     claim: ClaimSection
+    passport: bool = True  # whether a policy for which the claim holds gets one
 
     @model_validator(mode='after')
     def _whole(self) -> ValidationFile:

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`sim2real validate POLICY`: thousands of randomised worlds, a verdict with statistics, and where and why the policy fails."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from sim2real_ros.contract import load_contract
+from sim2real_ros.errors import OutputError, ParameterError
+from sim2real_ros.paths import writable_file
+from sim2real_ros.robot import load_robot
+from sim2real_ros.tools.arguments import not_negative, positive
+from sim2real_ros.tools.replay_episode import replay
+from sim2real_ros.tools.study_progress import StudyProgress
+from sim2real_ros.tools.study_summary import print_curves, print_found, print_mends, print_outcome
+from sim2real_ros.validation.comparison import Comparison
+from sim2real_ros.validation.episodes import Trial
+from sim2real_ros.validation.fingerprint import fingerprint
+from sim2real_ros.validation.ledger import Ledger
+from sim2real_ros.validation.mending import EPISODES as MENDING_EPISODES
+from sim2real_ros.validation.mending import Mend, mends, remedies
+from sim2real_ros.validation.passport import Passport, write_passport
+from sim2real_ros.validation.schema import ValidationFile, load_validation
+from sim2real_ros.validation.study import Outcome, Study, conduct
+from sim2real_ros.validation.tolerances import EPISODES as CURVE_EPISODES
+from sim2real_ros.validation.tolerances import Curve, sweeps, tolerances
+from sim2real_ros.validation.workers import Workers
+from sim2real_ros.validation.worst import GENERATIONS, POPULATION, WALKS, Found, search
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument('policy', help='shipped name, folder, contract YAML or ONNX file')
+    parser.add_argument('--robot', help="instead of the contract's own")
+    parser.add_argument('--level', default='standard', help='quick, standard (default), hard, arm, or a YAML file')
+    parser.add_argument('--episodes', type=positive, help="at most so many, instead of the level's")
+    parser.add_argument('--seed', type=not_negative, default=1, help='of the worlds (default 1)')
+    parser.add_argument('--no-early-stop', action='store_true', help='run every episode, whatever is known before')
+    parser.add_argument('--fresh', action='store_true', help='forget the episodes that an earlier run left')
+    parser.add_argument('--jobs', type=positive, help='processes (default: one per core)')
+    parser.add_argument('--scheduler', help='a cluster instead: tcp://HOST:PORT of Dask, or ray://HOST:PORT')
+    parser.add_argument('--against', metavar='POLICY_B', help='compare with another policy in the same worlds')
+    parser.add_argument('--tolerances', action='store_true', help='measure how much delay, payload and so on it bears')
+    parser.add_argument('--worst', action='store_true', help='search for the most plausible failures')
+    parser.add_argument('--replay', metavar='ID', help='run one episode again: flat:17, or worst:3 of the last --worst')
+    parser.add_argument('--view', action='store_true', help="with --replay: show it in MuJoCo's window")
+    parser.add_argument('--video', type=Path, metavar='FILE.gif', help='with --replay: write an animation')
+    parser.add_argument('--html', type=Path, metavar='FILE', help='write a report that opens in any browser')
+    parser.add_argument('--json', type=Path, metavar='FILE', help='write everything but the single episodes')
+    parser.epilog = (
+        'Episodes are kept in runs/validation/POLICY-LEVEL-SEED/episodes.jsonl; an interrupted study goes on there. '
+        'Exit code 0 only when the claim holds. When it does not, changes are tried one by one to find the cause.'
+    )
+
+
+def main(arguments: argparse.Namespace) -> int:
+    """Validate; returns 0 when the claim holds."""
+    if (arguments.view or arguments.video) and not arguments.replay:
+        raise ParameterError('--view and --video show one episode: say which with --replay ID')
+    for option in ('html', 'json', 'video'):
+        if getattr(arguments, option) is not None:
+            writable_file(getattr(arguments, option), f'--{option}')
+    if arguments.video is not None and not os.environ.get('DISPLAY'):
+        os.environ.setdefault('MUJOCO_GL', 'egl')  # before MuJoCo is imported
+    trial, episodes = _trial(arguments, arguments.policy)
+    study = Study(trial, episodes, early=not (arguments.no_early_stop or arguments.against))
+    if arguments.replay:
+        return replay(trial, study.folder, arguments.replay, view=arguments.view, video=arguments.video)
+    with Workers(arguments.jobs, arguments.scheduler) as workers:
+        outcome = _run(study, workers, arguments.fresh)
+        comparison = _against(arguments, outcome, workers) if arguments.against else None
+        curves = _curves(outcome, workers) if arguments.tolerances else []
+        found = _worst(outcome, workers) if arguments.worst else []
+        mended = [] if outcome.verdict.holds or not outcome.verdict.failures else _mends(outcome, workers)
+    document = _document(outcome, curves, found, mended, comparison)
+    _write(study.folder / 'verdict.json', document)
+    if arguments.json is not None:
+        _write(arguments.json, document)
+    if arguments.html is not None:
+        _report(arguments.html, outcome, curves, found, mended, comparison)
+    if outcome.verdict.holds:
+        _passport(outcome, curves)
+    return outcome.verdict.exit_code
+
+
+def _trial(arguments: argparse.Namespace, policy: str) -> tuple[Trial, int]:
+    level, _ = load_validation(arguments.level)
+    contract = load_contract(policy)
+    robot = load_robot(arguments.robot or contract.file.robot)
+    return Trial.of(level, robot, contract, arguments.seed), arguments.episodes or level.episodes
+
+
+def _run(study: Study, workers: Workers, fresh: bool) -> Outcome:
+    with Ledger(study.folder / 'episodes.jsonl', fingerprint(study.trial), fresh=fresh) as ledger:
+        done = len(ledger.episodes)
+        if done:
+            Console(highlight=False).print(f'{done} episodes were run before: {ledger.path}', markup=False)
+        name = f'{study.trial.contract.file.name}, {study.trial.level.name}'
+        with StudyProgress(name, study.episodes, min(done, study.episodes)) as progress:
+            outcome = conduct(study, ledger, workers, progress)
+    print_outcome(outcome, progress.sentence)
+    return outcome
+
+
+def _against(arguments: argparse.Namespace, outcome: Outcome, workers: Workers) -> Comparison:
+    trial, episodes = _trial(arguments, arguments.against)
+    study = Study(trial, episodes, early=False)
+    own, other = outcome.study.trial.contract, trial.contract
+    if study.folder == outcome.study.folder and own.id != other.id:
+        raise ParameterError(f'--against: both policies are called {other.file.name}; give one another `name` in its contract')
+    second = outcome if own.id == other.id else _run(study, workers, arguments.fresh)
+    comparison = Comparison.of(outcome.episodes, second.episodes)
+    Console(highlight=False).print(comparison.sentence(own.file.name, other.file.name), markup=False)
+    return comparison
+
+
+def _curves(outcome: Outcome, workers: Workers) -> list[Curve]:
+    trial = outcome.study.trial
+    tried = sweeps(trial.robot)
+    with StudyProgress('tolerances', CURVE_EPISODES * sum(len(sweep.values) for sweep in tried)) as progress:
+        curves = tolerances(trial, workers, tried=tried, seen=progress)
+    print_curves(curves, trial.level)
+    return curves
+
+
+def _worst(outcome: Outcome, workers: Workers) -> list[Found]:
+    with StudyProgress('worst cases', WALKS * POPULATION * GENERATIONS):
+        found = search(outcome.study.trial, workers, outcome.episodes)
+    _write(outcome.study.folder / 'worst.json', [failure.document() for failure in found])
+    print_found(found)
+    return found
+
+
+def _mends(outcome: Outcome, workers: Workers) -> list[Mend]:
+    trial = outcome.study.trial
+    tried = remedies(trial)
+    with StudyProgress('what would mend it', MENDING_EPISODES * (1 + len(tried))) as progress:
+        mended = mends(trial, workers, tried=tried, seen=progress)
+    print_mends(mended)
+    return mended
+
+
+def _passport(outcome: Outcome, curves: list[Curve]) -> None:
+    trial, console = outcome.study.trial, Console(highlight=False)
+    if not trial.level.passport:
+        console.print(f'no passport: level {trial.level.name} earns none, validate at the level standard', markup=False)
+        return
+    borne = {curve.name: curve.tolerance for curve in curves if curve.tolerance is not None}
+    passport = Passport.issue(
+        outcome.verdict, trial.level, trial.contract, trial.robot, trial.seed, tolerances=borne, made_with=fingerprint(trial)
+    )
+    try:
+        console.print(f'passport: {write_passport(passport, trial.contract)}', markup=False)
+    except OutputError as error:
+        path = outcome.study.folder / 'passport.json'
+        path.write_text(passport.to_json() + '\n', encoding='utf-8')
+        console.print(f'{error}; it is in {path}, put it there', markup=False)
+
+
+def _document(
+    outcome: Outcome, curves: list[Curve], found: list[Found], mended: list[Mend], comparison: Comparison | None
+) -> dict[str, Any]:
+    worst = sorted(outcome.episodes, key=lambda episode: (episode.margin, episode.id))[:5]
+    level: ValidationFile = outcome.study.trial.level
+    return {
+        'schema': 1, 'study': fingerprint(outcome.study.trial), 'verdict': outcome.verdict.document(),
+        'level': level.model_dump(mode='json', by_alias=True), 'worst': [episode.document() for episode in worst],
+        'tolerances': [curve.document() for curve in curves], 'found': [failure.document() for failure in found],
+        'mends': [mend.document() for mend in mended], 'comparison': None if comparison is None else comparison.document(),
+    }  # fmt: skip
+
+
+def _report(
+    path: Path, outcome: Outcome, curves: list[Curve], found: list[Found], mended: list[Mend], comparison: Comparison | None
+) -> None:
+    from sim2real_ros.validation.report import write_report  # noqa: PLC0415 - draws with plotly
+
+    write_report(path, outcome, curves=curves, found=found, mends=mended, comparison=comparison)
+    Console(highlight=False).print(f'report: {path}', markup=False)
+
+
+def _write(path: Path, document: Any) -> None:
+    try:
+        path.write_text(json.dumps(document, indent=2) + '\n', encoding='utf-8')
+    except OSError as error:
+        raise OutputError(f'cannot write {path}: {error.strerror}') from None
