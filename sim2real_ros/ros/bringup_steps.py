@@ -13,6 +13,7 @@ from sim2real_ros.ros.preflight import Look
 from sim2real_ros.ros.starting import Start
 
 FLOWING = 10  # commands
+SETTLED_S = 1.0  # after the activation: the robot has sunk, or something has tripped
 ABOVE = 'its own messages are above'
 
 
@@ -121,11 +122,10 @@ def active(start: Start) -> str:
         taken, lambda: f'{start.controller} is {(states or {}).get(start.controller, "not loaded")}, not active; {ABOVE}'
     )
     with Operator(start.namespace) as operator:
-        operator.spin(1.0)
-        if operator.mode in ('', 'off', 'fault'):
-            raise RunError(
-                f'safety_node went into the mode {operator.mode or "?"} when {start.controller} was activated; {ABOVE}'
-            )
+        operator.wait(lambda: bool(operator.mode), 10, 'safety_node announces no mode')
+        operator.spin(SETTLED_S)
+        if operator.mode in ('off', 'fault'):
+            raise RunError(f'safety_node went into the mode {operator.mode} when {start.controller} was activated; {ABOVE}')
     return f'the robot damps. Next: ros2 service call {start.namespace}/safety_node/pose std_srvs/srv/Trigger, then activate'
 
 

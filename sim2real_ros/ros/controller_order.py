@@ -40,6 +40,11 @@ class ControllerOrder:
         self._asking = False
         self.answered, self.problem = False, ''
 
+    @property
+    def pending(self) -> bool:
+        """Whether the controller is there and has not told its order."""
+        return not self.answered and self._client.service_is_ready()
+
     def look(self) -> None:
         """Ask, unless the controller has answered already or is not there."""
         if not self._client.service_is_ready():

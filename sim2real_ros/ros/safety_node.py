@@ -97,8 +97,10 @@ class SafetyNode(Node):
         ]
         text = 'The controller that takes the commands. Where it is there, its joints must be ours; empty: there is none.'
         controller = declare(self, 'controller', CONTROLLER, text)
+        self._order: ControllerOrder | None = None
         if controller and not self._impedance:
-            self._watches.append(ControllerOrder(self, controller, order, partial(self._on_obstacle, 'command_order')))
+            self._order = ControllerOrder(self, controller, order, partial(self._on_obstacle, 'command_order'))
+            self._watches.append(self._order)
         if not self._read_only:  # then others may command as they like
             self.create_timer(1.0, self._look_around, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self._turns = Turns(self, self._filter)
@@ -154,8 +156,9 @@ class SafetyNode(Node):
     def _serve(self, event: Event, reply: Trigger.Response) -> Trigger.Response:
         if event in ARMING and not self._read_only:
             self._look_around()
+        waits = event in ARMING and not self._read_only and self._order is not None and self._order.pending
         with self._lock:
-            refusal = self._filter.request(event)
+            refusal = 'wait: the controller has not told its joints yet' if waits else self._filter.request(event)
             self._show_mode()
             if refusal is not None and self._sensors.problem:
                 refusal = f'{refusal}; {self._paused() or self._sensors.problem}'

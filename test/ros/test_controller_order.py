@@ -67,6 +67,7 @@ def test_a_controller_that_is_not_there_is_no_answer_and_no_problem(context):
     asked = Asked(context)
     asked.ask(tries=5)
     assert not asked.order.answered
+    assert not asked.order.pending
     assert asked.found == []
 
 
