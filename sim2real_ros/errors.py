@@ -98,6 +98,10 @@ class TripFileError(Sim2RealError):
     """A file is not the record of a trip, or only a part of one."""
 
 
+class RecordingError(Sim2RealError):
+    """A recorded run cannot be read, lacks what is needed, or cannot be compared with another one."""
+
+
 class FormatError(Sim2RealError):
     """The files of another trainer are of no known format, lack what it needs, or do not say one thing."""
 

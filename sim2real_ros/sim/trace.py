@@ -48,9 +48,13 @@ class Trace:
         self._feet.append(world.foot_heights())
 
     def save(self, path: Path) -> None:
-        """Write an npz: the fields of `Row`, time (k,), qpos, qvel in MuJoCo's layout, foot_height (k, feet), joints."""
+        """Write an npz: the fields of `Row`, time (k,), qpos, qvel in MuJoCo's layout, foot_height (k, feet), joints.
+
+        `hinges` are the joints in the order of qpos.
+        """
         path.parent.mkdir(parents=True, exist_ok=True)
-        nq, nv = self._world.model.nq, self._world.model.nv
+        model = self._world.model
+        nq, nv = model.nq, model.nv
         states = np.array(self._states).reshape(-1, 1 + nq + nv)
         with path.open('wb') as file:  # given a path, numpy adds .npz to its name where it is missing
             np.savez_compressed(
@@ -65,4 +69,6 @@ class Trace:
                 targets_stamp=np.array([row.targets_stamp for row in self._rows]),
                 foot_height=np.array(self._feet),
                 joints=np.array(self._world.robot.joints),
+                # all but the free joint of the base, whose type is 0
+                hinges=np.array([model.joint(i).name for i in range(model.njnt) if model.jnt_type[i]]),
             )
