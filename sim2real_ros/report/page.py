@@ -85,8 +85,8 @@ class Page:
         figure.update_layout(
             template='none', colorway=COLOURS, paper_bgcolor='rgba(0,0,0,0)', plot_bgcolor='rgba(0,0,0,0)',
             font={'family': 'inherit', 'size': 12}, hoverlabel={'bgcolor': '#222', 'font': {'color': '#fff'}},
-            margin={'l': 56, 'r': 16, 't': 32, 'b': 36},
-            legend={'orientation': 'h', 'x': 1, 'xanchor': 'right', 'y': 1, 'yanchor': 'bottom'},
+            margin={'l': 56, 'r': 16, 't': 52, 'b': 36},
+            legend={'orientation': 'h', 'x': 1, 'xanchor': 'right', 'y': 1, 'yanchor': 'top', 'yref': 'container'},
         )  # fmt: skip
         drawn = plotly.io.to_html(
             figure, full_html=False, include_plotlyjs=False, div_id=f'figure-{self._figures}',

@@ -25,6 +25,7 @@ COMMANDS = {
     'validate': 'whether a policy may go on hardware: randomised worlds, a verdict, where and why it fails',
     'evaluate': 'how well a policy follows commands and survives randomised robots',
     'record': 'record a running stack as a rosbag2 in MCAP',
+    'compare': 'two recorded runs of one policy side by side',
     'trips': 'what happened around each stop of the safety node',
     'novelty': 'write the statistics by which the stack notices that a policy sees something new',
     'train': 'train a shipped policy again',

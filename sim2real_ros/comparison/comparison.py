@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`compare_runs`: two recorded runs of the same robot, policy and commands, and what a reader must know before believing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sim2real_ros.comparison.alignment import Alignment, align, resample
+from sim2real_ros.comparison.measures import Measures, measure
+from sim2real_ros.contract.contract import Contract
+from sim2real_ros.errors import RecordingError
+from sim2real_ros.joints import JointMap
+from sim2real_ros.recording.run import Run
+
+NOTABLE_LAG_S = 0.005
+BASE = (('forward', 'm/s'), ('left', 'm/s'), ('yaw', 'rad/s'))
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence about the comparison itself."""
+
+    level: Literal['good', 'warn', 'bad']
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One quantity of both runs on the common grid."""
+
+    name: str
+    unit: str
+    signals: tuple[str, ...]  # (w,) joints, or directions
+    a: np.ndarray  # (k, w)
+    b: np.ndarray  # (k, w)
+    measures: Measures
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two runs side by side; the second one's differences are b - a."""
+
+    runs: tuple[Run, Run]
+    alignment: Alignment
+    quantities: dict[str, Quantity]  # position, velocity, torque, base: those that both have
+    ages: tuple[np.ndarray, np.ndarray]  # s, of the commands in each run; empty where they are not known
+    findings: list[Finding]
+
+    @property
+    def identical(self) -> bool:
+        """Whether there is no difference at all."""
+        return all((q.measures.largest == 0).all() for q in self.quantities.values())
+
+
+def compare_runs(a: Run, b: Run) -> Comparison:
+    """Set two runs side by side.
+
+    Raises:
+        RecordingError: they are of different robots, or too little of them overlaps.
+    """
+    refuse_other_robots(a, b)
+    to_a = JointMap(b.joints, a.joints)
+    alignment = align(a, b)
+    begin, time = alignment.begin, alignment.time
+    at = (begin[0] + time, begin[1] + time)
+    quantities = {}
+
+    def add(name: str, unit: str, signals: tuple[str, ...], left: np.ndarray, right: np.ndarray) -> None:
+        measures = measure(left, right, alignment.counts, alignment.step_s)
+        if not np.isnan(measures.rmse).all():
+            quantities[name] = Quantity(name, unit, signals, left, right, measures)
+
+    add('position', 'rad', a.joints, *_both(a.states.time, a.states.position, b.states.time, to_a(b.states.position), at))
+    add('velocity', 'rad/s', a.joints, *_both(a.states.time, a.states.velocity, b.states.time, to_a(b.states.velocity), at))
+    if a.torques is not None and b.torques is not None:
+        left, right = _both(a.torques.time, a.torques.torque, b.torques.time, to_a(b.torques.torque), at)
+        add('torque', 'N m', a.joints, left, right)
+    add('base', '', tuple(name for name, _ in BASE), _base(a, at[0]), _base(b, at[1]))
+    ages = (_ages(a, begin[0], time[-1]), _ages(b, begin[1], time[-1]))
+    findings = [*_policies(a, b), *_commands(alignment), *_missing(a, b, quantities), *_lag(quantities), *_notes(a, b)]
+    return Comparison((a, b), alignment, quantities, ages, findings)
+
+
+def refuse_other_robots(a: Run, b: Run) -> None:
+    """Raise RecordingError unless both runs are of one robot."""
+    if a.robot and b.robot and a.robot != b.robot:
+        raise RecordingError(f'these are different robots: {a.source} is of {a.robot}, {b.source} of {b.robot}')
+    only = [sorted(set(x.joints) - set(y.joints)) for x, y in ((a, b), (b, a))]
+    if any(only):
+        told = '; '.join(f'only {r.source} has {", ".join(own)}' for r, own in zip((a, b), only, strict=True) if own)
+        raise RecordingError(f'these are different robots: {told}')
+
+
+def _both(
+    time_a: np.ndarray, a: np.ndarray, time_b: np.ndarray, b: np.ndarray, at: tuple[np.ndarray, np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    left, right = resample(time_a, a, at[0]), resample(time_b, b, at[1])
+    return _filled(left), _filled(right)
+
+
+def _filled(values: np.ndarray) -> np.ndarray:
+    """Return values with the ends, where there was no sample any more, as the last one before."""
+    known = np.flatnonzero(np.isfinite(values).any(axis=1))
+    if len(known):
+        values[: known[0]], values[known[-1] + 1 :] = values[known[0]], values[known[-1]]
+    return values
+
+
+def _base(run: Run, at: np.ndarray) -> np.ndarray:
+    """Return forward, left and yaw (m, 3) of the base, NaN where the run does not tell."""
+    values = np.full((len(at), 3), np.nan)
+    if run.odometry is not None:
+        values[:, :2] = _filled(resample(run.odometry.time, run.odometry.lin_vel[:, :2], at))
+    if run.base is not None:
+        values[:, 2:] = _filled(resample(run.base.time, run.base.ang_vel[:, 2:], at))
+    return values
+
+
+def _ages(run: Run, begin: float, duration: float) -> np.ndarray:
+    if run.torques is None:
+        return np.zeros(0)
+    inside = (run.torques.time >= begin) & (run.torques.time <= begin + duration)
+    ages = run.torques.age[inside]
+    return ages[np.isfinite(ages)]
+
+
+# --- what a reader must know
+
+
+def _policies(a: Run, b: Run) -> Iterator[Finding]:
+    if a.contract is None or b.contract is None:
+        silent = ' and '.join(run.source for run in (a, b) if run.contract is None)
+        yield Finding('warn', f'the policy is not known: {silent} holds no contract')
+    elif a.contract.id != b.contract.id:
+        names = ' and '.join(f'{run.contract.file.name} [{run.contract.id}]' for run in (a, b) if run.contract is not None)
+        yield Finding('bad', f'the policies differ: {names}; they differ in {", ".join(_differing(a.contract, b.contract))}')
+    else:
+        yield Finding('good', f'the same policy: {a.contract.file.name} [{a.contract.id}]')
+
+
+def _differing(a: Contract, b: Contract) -> list[str]:
+    left, right = a.file.model_dump(mode='json'), b.file.model_dump(mode='json')
+    return [name for name in left if left[name] != right.get(name)]
+
+
+def _commands(alignment: Alignment) -> Iterator[Finding]:
+    if alignment.commands is None:
+        yield Finding('warn', 'the commands are not known: one recording does not hold them')
+    elif alignment.agreeing == 1.0:
+        yield Finding('good', 'the same commands all the time')
+    else:
+        where = int(np.abs(alignment.commands[0] - alignment.commands[1]).max(axis=1).argmax())
+        left, right = ('  '.join(f'{v:g}' for v in command[where]) for command in alignment.commands)
+        when = f'at {alignment.time[where]:.2f} s {left} in A and {right} in B'
+        if alignment.counts.all():
+            yield Finding('bad', f'the commands differ: {when}; everything counts all the same')
+        else:
+            share = f'{1 - alignment.agreeing:.1%} of the time'
+            level: Literal['good', 'warn'] = 'good' if alignment.agreeing > 0.95 else 'warn'
+            yield Finding(level, f'the commands differ for {share}, which is left out: {when}')
+
+
+def _missing(a: Run, b: Run, quantities: dict[str, Quantity]) -> Iterator[Finding]:
+    parts = {'torque': 'torques', 'base': 'odometry'}
+    for name, part in parts.items():
+        silent = [run.source for run in (a, b) if getattr(run, part) is None]
+        if silent:
+            what = 'the torques' if name == 'torque' else 'the velocity of the base'
+            yield Finding('warn', f'{what} cannot be compared: {" and ".join(silent)} does not tell')
+    if 'velocity' not in quantities:
+        yield Finding('warn', 'the joint velocities cannot be compared: one recording does not tell them')
+
+
+def _lag(quantities: dict[str, Quantity]) -> Iterator[Finding]:
+    lag = quantities['position'].measures.lag_of_all_s
+    if np.isfinite(lag) and abs(lag) > NOTABLE_LAG_S:
+        later, earlier = ('B', 'A') if lag > 0 else ('A', 'B')
+        yield Finding('warn', f'{later} is {1e3 * abs(lag):.1f} ms later than {earlier}, as after a delay of sensors or motors')
+
+
+def _notes(a: Run, b: Run) -> Iterator[Finding]:
+    for letter, run in zip('AB', (a, b), strict=True):
+        yield from (Finding('warn', f'{letter}: {note}') for note in run.notes)
