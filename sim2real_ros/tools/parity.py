@@ -13,16 +13,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sim2real_ros.contract import load_contract
+from sim2real_ros.contract import Contract, load_contract
 from sim2real_ros.parity.compare import Report, compare
-from sim2real_ros.parity.trace import load_trace
+from sim2real_ros.parity.recorded import trace_of_run
+from sim2real_ros.parity.trace import Trace, load_trace
 from sim2real_ros.paths import writable_file
+from sim2real_ros.recording.bag import is_bag
+from sim2real_ros.recording.reading import load_run
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument('policy', help='shipped name, folder, contract YAML or ONNX file')
-    parser.add_argument('trace', type=Path, help='npz file, see docs/parity.md')
+    parser.add_argument('trace', type=Path, help='npz file, or a recording of our nodes (rosbag2); see docs/parity.md')
+    parser.add_argument('--namespace', help='of the robot, where a recording holds several')
     parser.add_argument('--mend', type=Path, metavar='FILE', help='write the contract that agrees to this YAML file')
     parser.add_argument('--json', type=Path, help='write what was found to this file')
     parser.epilog = 'Exit code 0 when contract and trace agree, 1 otherwise.'
@@ -33,7 +37,8 @@ def main(arguments: argparse.Namespace) -> int:
     for path, option in ((arguments.mend, '--mend'), (arguments.json, '--json')):
         if path is not None:
             writable_file(path, option)
-    contract, trace = load_contract(arguments.policy), load_trace(arguments.trace)
+    contract = load_contract(arguments.policy)
+    trace = _trace(arguments.trace, contract, arguments.namespace)
     report = compare(contract, trace)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(asdict(report), indent=2) + '\n', encoding='utf-8')
@@ -49,6 +54,12 @@ def main(arguments: argparse.Namespace) -> int:
         arguments.mend.write_text(yaml.safe_dump(report.mended, sort_keys=False, width=128), encoding='utf-8')
         print(f'the contract that agrees is in {arguments.mend}')
     return 1
+
+
+def _trace(path: Path, contract: Contract, namespace: str | None) -> Trace:
+    if is_bag(path):
+        return trace_of_run(load_run(path, namespace=namespace), contract)
+    return load_trace(path)
 
 
 def _print(report: Report) -> None:
