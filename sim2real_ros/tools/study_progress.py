@@ -44,6 +44,10 @@ class StudyProgress:
         title = self._title + (f', {self.failures} failed' if self.failures else '')
         self._bar.update(self._task, advance=len(episodes), speed=f'{self.throughput:.0f} robot s/s', description=title)
 
+    def advance(self, steps: int = 1) -> None:
+        """Take note of steps that are no batches."""
+        self._bar.advance(self._task, steps)
+
     @property
     def throughput(self) -> float:
         """Seconds of robot per second, so far."""

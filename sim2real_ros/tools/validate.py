@@ -31,7 +31,7 @@ from sim2real_ros.validation.study import Outcome, Study, conduct
 from sim2real_ros.validation.tolerances import EPISODES as CURVE_EPISODES
 from sim2real_ros.validation.tolerances import Curve, sweeps, tolerances
 from sim2real_ros.validation.workers import Workers
-from sim2real_ros.validation.worst import GENERATIONS, POPULATION, WALKS, Found, search
+from sim2real_ros.validation.worst import WALKS, Found, search
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -130,8 +130,8 @@ def _curves(outcome: Outcome, workers: Workers) -> list[Curve]:
 
 
 def _worst(outcome: Outcome, workers: Workers) -> list[Found]:
-    with StudyProgress('worst cases', WALKS * POPULATION * GENERATIONS):
-        found = search(outcome.study.trial, workers, outcome.episodes)
+    with StudyProgress(f'worst cases, {WALKS} walks', WALKS) as progress:
+        found = search(outcome.study.trial, workers, outcome.episodes, seen=progress.advance)
     _write(outcome.study.folder / 'worst.json', [failure.document() for failure in found])
     print_found(found)
     return found

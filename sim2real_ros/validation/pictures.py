@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 FRAME_S = 0.05
 SIZE = (640, 360)  # pixels
 AZIMUTH, ELEVATION, DISTANCE = 140, -20, 2.0  # deg, deg, m
+GROUND, AMBIENT, DIFFUSE = (0.62, 0.66, 0.7, 1.0), 0.45, 0.5  # looks alone
 NO_GL = 'cannot draw without a screen here ({}): set MUJOCO_GL=egl or MUJOCO_GL=osmesa, whichever is installed'
 
 
@@ -36,6 +37,10 @@ class Scene:
         """Build the model of a scenario."""
         self._ground = ground_of(trial.level.scenarios[scenario])
         self.model: mujoco.MjModel = build_model(trial.robot, ground=self._ground)
+        floor = self.model.geom(FLOOR).id
+        if not isinstance(self._ground, Plane):  # its own squares show that a plane passes by
+            self.model.geom_matid[floor], self.model.geom_rgba[floor] = -1, GROUND
+        self.model.vis.headlight.ambient[:], self.model.vis.headlight.diffuse[:] = AMBIENT, DIFFUSE
         self.data: mujoco.MjData = import_mujoco().MjData(self.model)
 
     def __call__(self, now: float, plant: Plant, controls: Controls, command: np.ndarray) -> None:

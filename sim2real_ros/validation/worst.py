@@ -8,6 +8,7 @@ it still fails. What is drawn per joint, per command and per push stays that of 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -100,7 +101,9 @@ def effective(trial: Trial, scenario: str) -> np.ndarray:
 def import_cma() -> Any:
     """Import cma, or say how to install it."""
     try:
-        import cma  # noqa: PLC0415 - optional
+        with warnings.catch_warnings():
+            warnings.simplefilter('ignore')  # that it cannot plot
+            import cma  # noqa: PLC0415 - optional
     except ImportError as error:
         raise DependencyError(
             f'the search for the worst cases needs cma ({error}): pip install "sim2real_ros[validate]"'

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A recorded run is read the same way, whoever wrote it and however it is compressed."""
+
+import shutil
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from recordings import ACTIVE_S, CONTRACT, POSE_S, REST_S, ROBOT, TRIP_NS, Recording
+
+from sim2real_ros.errors import DependencyError, NotFoundError, RecordingError
+from sim2real_ros.recording.reading import load_run
+
+
+@pytest.fixture(scope='module')
+def folder(tmp_path_factory):
+    """A plain recording; read only."""
+    return Recording().write(tmp_path_factory.mktemp('plain') / 'run')
+
+
+@pytest.fixture(scope='module')
+def run(folder):
+    return load_run(folder)
+
+
+def arrays(part):
+    """Return the arrays of a part by name."""
+    return {f.name: getattr(part, f.name) for f in fields(part) if isinstance(getattr(part, f.name), np.ndarray)}
+
+
+def test_joints_are_in_robot_order_whatever_the_order_of_the_messages(run):
+    body = Recording().body
+    assert (run.joints, run.robot) == (ROBOT.joints, 'go2')
+    t = run.states.time - 10.0
+    np.testing.assert_allclose(run.states.position, [body.position(x) for x in t], atol=1e-9)
+    np.testing.assert_allclose(run.states.velocity, [body.velocity(x) for x in t], atol=1e-8)
+    np.testing.assert_allclose(run.states.effort, [body.torque(x) for x in t], atol=1e-8)
+
+
+def test_every_part_has_its_numbers_at_their_stamps(run):
+    t = run.states.time
+    np.testing.assert_array_equal(run.base.time, t)
+    np.testing.assert_allclose(run.base.quat_xyzw[:, 2], np.sin((t - 10.0) / 2), atol=1e-9)
+    np.testing.assert_array_equal(run.base.lin_acc[0], (0, 0, 9.81))
+    np.testing.assert_array_equal(run.odometry.position[:, 0], pytest.approx(t - 10.0))
+    assert run.odometry.lin_vel[0, 1] == 0.1
+    np.testing.assert_array_equal(run.torques.time, t)
+    np.testing.assert_allclose(run.torques.torque[7], Recording().body.torque(7 / 200), atol=1e-12)
+    np.testing.assert_array_equal(run.targets.position[3], np.full(12, 3 / 50))
+    assert set(run.targets.contract) == {CONTRACT.id}
+    np.testing.assert_array_equal(run.ticks.action[3], np.full(12, -3 / 50))
+    np.testing.assert_array_equal(run.ticks.observation[3], 3 / 50)
+    np.testing.assert_array_equal(run.velocity.command, np.tile((0.5, 0, 0), (len(run.ticks.time), 1)))
+    assert run.contract.id == CONTRACT.id
+    assert run.notes == ()
+
+
+def test_the_age_of_a_command_is_what_the_round_trip_took(run):
+    np.testing.assert_allclose(run.torques.age, 1e-9 * TRIP_NS, atol=1e-12)
+
+
+def test_modes_begin_with_the_state_that_was_answered_in_them(run):
+    names, begins = zip(*((name, begin) for begin, name in run.modes), strict=True)
+    assert names == ('damping', 'pose', 'active', 'damping')
+    assert begins == pytest.approx([10.0, 10.0 + POSE_S, 10.0 + ACTIVE_S, 10.0 + REST_S])
+    assert run.spans('active') == [pytest.approx((10.0 + ACTIVE_S, 10.0 + REST_S))]
+
+
+@pytest.mark.parametrize(
+    ('storage', 'compression', 'version'),
+    [('mcap', 'storage', 9), ('mcap', 'file', 8), ('sqlite3', 'none', 8), ('sqlite3', 'message', 9)],
+)
+def test_every_storage_and_compression_gives_the_same_run(run, tmp_path, storage, compression, version):
+    other = load_run(Recording().write(tmp_path / 'run', storage=storage, compression=compression, version=version))
+    for name in ('states', 'base', 'odometry', 'torques', 'velocity', 'targets', 'ticks'):
+        for field, values in arrays(getattr(run, name)).items():
+            np.testing.assert_array_equal(values, getattr(getattr(other, name), field), f'{name}.{field}')
+    assert other.modes == run.modes
+
+
+@pytest.mark.parametrize('storage', ['mcap', 'sqlite3'])
+def test_a_file_without_its_metadata_is_enough(run, tmp_path, storage):
+    folder = Recording().write(tmp_path / 'run', storage=storage)
+    (file,) = (path for path in folder.iterdir() if path.suffix != '.yaml')
+    (folder / 'metadata.yaml').unlink()
+    for path in (folder, file):
+        np.testing.assert_array_equal(load_run(path).states.position, run.states.position)
+
+
+def test_a_namespace_is_found_by_itself(run, tmp_path):
+    other = load_run(Recording(namespace='dog/one').write(tmp_path / 'run'))
+    np.testing.assert_array_equal(other.torques.torque, run.torques.torque)
+
+
+def test_one_of_several_robots_is_asked_for_by_name(folder, tmp_path):
+    both = Recording(named={'odom': 'b/odom', 'imu/data': 'b/joint_states'}, without=('odom',)).write(tmp_path / 'run')
+    with pytest.raises(RecordingError, match='several robots, "", "b"'):
+        load_run(both)
+    assert len(load_run(both, namespace='/').states.time) == 800
+    with pytest.raises(NotFoundError, match='no namespace "c"; it has ""'):
+        load_run(folder, namespace='c')
+
+
+def test_a_remapped_imu_and_controller_are_found_when_they_are_the_only_ones(run, tmp_path):
+    named = {'imu/data': 'imu_sensor_broadcaster/imu', 'effort_controller/commands': 'torque_controller/commands'}
+    other = load_run(Recording(named=named).write(tmp_path / 'run'))
+    np.testing.assert_array_equal(other.base.quat_xyzw, run.base.quat_xyzw)
+    np.testing.assert_array_equal(other.torques.torque, run.torques.torque)
+
+
+def test_an_impedance_counts_as_the_torque_that_its_drive_begins_with(run, tmp_path):
+    other = load_run(Recording(impedance=True).write(tmp_path / 'run'))
+    np.testing.assert_allclose(other.torques.torque, run.torques.torque, atol=1e-8)
+
+
+def test_commands_of_others_have_the_time_of_their_arrival_and_no_age(tmp_path):
+    run = load_run(Recording(labelled=False).write(tmp_path / 'run'))
+    np.testing.assert_allclose(run.torques.time, run.states.time + 1e-9 * TRIP_NS, atol=1e-6)
+    assert np.isnan(run.torques.age).all()
+    assert [name for _, name in run.modes] == ['damping', 'pose', 'active', 'damping']
+
+
+def test_without_policy_ticks_the_command_is_that_of_cmd_vel(tmp_path):
+    recording = Recording(without=('policy/trace',), later=(2.0, (0.0, 0.0, 0.7)))
+    run = load_run(recording.write(tmp_path / 'run'))
+    assert run.ticks is None
+    np.testing.assert_array_equal(run.velocity.at(np.array([11.0, 12.5])), [(0.5, 0, 0), (0, 0, 0.7)])
+    np.testing.assert_array_equal(run.velocity.at(np.array([9.0])), [(0, 0, 0)])
+
+
+def test_lost_states_are_counted(tmp_path):
+    run = load_run(Recording(lost=(100, 101, 300)).write(tmp_path / 'run'))
+    assert run.notes == ('3 of 800 joint states are missing',)
+
+
+def test_a_paused_simulator_repeats_itself_and_counts_once(tmp_path):
+    run = load_run(Recording(repeats=50).write(tmp_path / 'run'))
+    assert len(run.states.time) == 800
+    assert run.notes == ()
+
+
+def test_after_a_reset_the_longest_part_counts_with_all_its_topics(tmp_path):
+    run = load_run(Recording(resets=True).write(tmp_path / 'run'))
+    assert 'time went back 1 time(s)' in run.notes[0]
+    assert len(run.states.time) == 800
+    assert len(run.odometry.time) in (799, 800)
+    assert run.torques.time.max() <= run.states.time[-1]
+
+
+def test_a_robot_whose_file_is_not_here_is_read_in_the_policys_order(tmp_path):
+    contract = CONTRACT.from_json(CONTRACT.to_json().replace('"robot":"go2"', '"robot":"nonesuch"'), 'test')
+    run = load_run(Recording(contract=contract).write(tmp_path / 'run'))
+    assert (run.robot, run.joints) == ('', CONTRACT.joints)
+    assert 'the robot file of "nonesuch" is not here' in run.notes[0]
+
+
+def test_without_a_contract_joints_are_sorted_unless_the_robot_is_named(tmp_path):
+    folder = Recording(contract=None).write(tmp_path / 'run')
+    assert load_run(folder).joints == tuple(sorted(ROBOT.joints))
+    assert load_run(folder, robot='go2').joints == ROBOT.joints
+    with pytest.raises(NotFoundError, match='nonesuch'):
+        load_run(folder, robot='nonesuch')
+
+
+# --- what cannot be read
+
+
+@pytest.mark.parametrize('share', [0.0, 0.00001, 0.001, 0.3, 0.999])
+def test_a_recording_that_was_cut_short_is_refused_with_the_way_to_mend_it(folder, tmp_path, share):
+    copy = shutil.copytree(folder, tmp_path / 'run')
+    file = copy / 'run.mcap'
+    content = file.read_bytes()
+    file.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(RecordingError, match='cut short.*mcap recover'):
+        load_run(copy)
+
+
+def test_a_damaged_recording_is_refused(folder, tmp_path):
+    content = bytearray((Recording().write(tmp_path / 'run', compression='storage') / 'run.mcap').read_bytes())
+    content[len(content) // 3 : len(content) // 3 + 200] = bytes(200)
+    (tmp_path / 'damaged.mcap').write_bytes(content)
+    with pytest.raises(RecordingError, match=r'damaged\.mcap'):
+        load_run(tmp_path / 'damaged.mcap')
+
+
+def test_what_is_no_recording_is_refused_with_what_would_be_one(folder, tmp_path):
+    (tmp_path / 'text.txt').write_text('hello')
+    (tmp_path / 'text.mcap').write_text('hello')
+    np.savez(tmp_path / 'other.npz', x=np.zeros(3))
+    for name, said in (('text.txt', 'is no recording'), ('text.mcap', 'cannot be read'), ('other.npz', 'no time in it')):
+        with pytest.raises(RecordingError, match=said):
+            load_run(tmp_path / name)
+    with pytest.raises(RecordingError, match=r'neither metadata\.yaml'):
+        load_run((tmp_path / 'empty').mkdir() or tmp_path / 'empty')
+    with pytest.raises(NotFoundError, match='no recording'):
+        load_run(tmp_path / 'absent')
+
+
+def test_a_recording_without_joint_states_tells_its_topics(tmp_path):
+    with pytest.raises(RecordingError, match=r'no joint_states; its topics are .*/odom'):
+        load_run(Recording(without=('joint_states',)).write(tmp_path / 'run'))
+
+
+def test_a_missing_joint_is_named(tmp_path):
+    with pytest.raises(RecordingError, match=r'lacks FL_calf_joint'):
+        load_run(Recording(joints=tuple(sorted(set(ROBOT.joints) - {'FL_calf_joint'}))).write(tmp_path / 'run'))
+
+
+def test_without_rosbags_the_command_that_installs_it_is_told(folder, monkeypatch):
+    monkeypatch.setitem(__import__('sys').modules, 'rosbags.rosbag2', None)
+    with pytest.raises(DependencyError, match=r'pip install "sim2real_ros\[record\]"'):
+        load_run(folder)
