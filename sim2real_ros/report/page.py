@@ -68,9 +68,22 @@ class Page:
         """Add a command to copy."""
         self._parts.append(f'<pre><code>{escape(text)}</code></pre>')
 
+    def subheading(self, text: str) -> None:
+        """Begin a part of a section."""
+        self._parts.append(f'<h3>{escape(text)}</h3>')
+
     def text(self, text: str) -> None:
         """Add a paragraph."""
         self._parts.append(f'<p>{escape(text)}</p>')
+
+    def code(self, text: str) -> None:
+        """Add a command to copy."""
+        self._parts.append(f'<pre><code>{escape(text)}</code></pre>')
+
+    def chips(self, label: str, texts: Iterable[str]) -> None:
+        """Add a line of short texts that should catch the eye, after what they are."""
+        items = ''.join(f'<li>{escape(text)}</li>' for text in texts)
+        self._parts.append(f'<div class="chips"><span>{escape(label)}</span><ul>{items}</ul></div>')
 
     def facts(self, facts: Mapping[str, str]) -> None:
         """Add a row of facts, each a small name and a large value."""

@@ -14,6 +14,7 @@ body { margin: 0; background: var(--ground); color: var(--ink);
 main { max-width: 1120px; margin: 0 auto; padding: 40px 24px 80px; }
 h1 { margin: 0; font-size: 28px; line-height: 1.2; font-weight: 650; letter-spacing: -0.01em; }
 h2 { margin: 48px 0 8px; font-size: 19px; font-weight: 650; letter-spacing: -0.005em; }
+h3 { margin: 32px 0 6px; font-size: 15px; font-weight: 650; }
 p { margin: 6px 0 14px; max-width: 78ch; }
 header p, figcaption, caption, dt { color: var(--faint); }
 .verdict { margin: 24px 0; padding: 14px 20px; background: var(--raised); border-radius: 8px;
@@ -32,6 +33,12 @@ th, td { padding: 5px 14px; text-align: right; border-bottom: 1px solid var(--li
 th:first-child, td:first-child { text-align: left; padding-left: 2px; }
 td.good { color: var(--good); } td.warn { color: var(--warn); } td.bad { color: var(--bad); }
 td.bar { background: linear-gradient(to left, var(--bar) var(--share), transparent 0); }
+pre { margin: 6px 0 20px; padding: 8px 12px; overflow-x: auto; background: var(--raised); border-radius: 6px;
+  font: 13px/1.5 ui-monospace, "SF Mono", Consolas, "Liberation Mono", monospace; }
+.chips { display: flex; flex-wrap: wrap; align-items: baseline; gap: 6px 10px; }
+.chips span { color: var(--faint); font-size: 13px; }
+.chips ul { display: contents; list-style: none; }
+.chips li { padding: 1px 10px; border: 1px solid var(--warn); border-radius: 999px; color: var(--warn); font-size: 13px; }
 figure { margin: 14px 0 26px; }
 .js-plotly-plot .main-svg > :not(.hoverlayer) text { fill: var(--ink) !important; }
 .js-plotly-plot .gridlayer path, .js-plotly-plot .zerolinelayer path { stroke: var(--line) !important; }

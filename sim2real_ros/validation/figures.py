@@ -55,7 +55,9 @@ def margins_figure(episodes: Sequence[Episode]) -> Any:
     """Return the distribution of the margins, coloured by what became of the episodes."""
     reasons = [reason for reason, _ in Counter(episode.reason for episode in episodes if episode.reason).most_common()]
     figure, edges = _objects().Figure(), np.linspace(-1.0, 1.0, BINS + 1)
-    for reason, colour in zip(['', *reasons], [GOOD, *(REASONS[min(i, len(REASONS) - 1)] for i in range(len(reasons)))]):
+    for reason, colour in zip(
+        ['', *reasons], [GOOD, *(REASONS[min(i, len(REASONS) - 1)] for i in range(len(reasons)))], strict=True
+    ):
         margins = np.array([episode.margin for episode in episodes if episode.reason == reason])
         counts, _ = np.histogram(np.clip(margins, -1.0, 1.0), edges)
         figure.add_bar(
@@ -183,8 +185,8 @@ def _band(
     for edge, fill in ((low, None), (high, 'tonexty')):
         figure.add_scatter(x=x, y=edge, mode='lines', line={'width': 0}, fill=fill, fillcolor=BAND, hoverinfo='skip',
                            showlegend=False, row=row, col=column)  # fmt: skip
-    figure.add_scatter(x=x, y=share, mode='lines+markers', line={'color': GOOD, 'width': 2}, marker={'size': 5}, showlegend=False,
-                       hovertemplate='%{x:.3g}: %{y:.1f} %<extra></extra>', row=row, col=column)  # fmt: skip
+    figure.add_scatter(x=x, y=share, mode='lines+markers', line={'color': GOOD, 'width': 2}, marker={'size': 5},
+                       showlegend=False, hovertemplate='%{x:.3g}: %{y:.1f} %<extra></extra>', row=row, col=column)  # fmt: skip
 
 
 def _panels(rows: int, titles: Sequence[str], columns: int = COLUMNS, **layout: Any) -> Any:

@@ -74,7 +74,7 @@ def write_report(
     _worst(page, outcome, found, command or name)
     _ranges(page, trial.level)
     page.heading('What it was made with', 'A study with the same entries here has the same episodes, bit for bit.')
-    page.table(('', ''), fingerprint(trial).items())
+    page.table(('entry', 'value'), fingerprint(trial).items())
     page.write(path)
 
 
@@ -182,7 +182,7 @@ def _episode(page: Page, outcome: Outcome, episode: Episode, title: str, command
     page.subheading(f'{title}: {ended}, margin {episode.margin:+.2f}')
     unusual = outliers(episode.draw, trial.level, episode.scenario, trial.robot.joints)[:OUTLIERS]
     if unusual:
-        page.chips([f'{one.parameter.words} {one.parameter.show(one.value)}' for one in unusual], 'unusual draws')
+        page.chips('unusual', (f'{one.parameter.words}: {one.parameter.show(one.value)}' for one in unusual))
     trace = retrace(trial, episode, z)
     if len(trace.time_s):
         page.figure(trace_figure(trace, episode))
