@@ -53,7 +53,8 @@ class TickLabel:
         parts = label.split(':')
         if len(parts) != 4 or not all(_is_stamp(part) for part in parts[:3]) or parts[3] not in ('first', 'next'):
             raise ValueError(f'"{label}" is no label of a policy tick')
-        return cls(*map(int, parts[:3]), parts[3] == 'first')
+        stamp, observation, action = map(int, parts[:3])
+        return cls(stamp, observation, action, parts[3] == 'first')
 
 
 def _is_stamp(text: str) -> bool:

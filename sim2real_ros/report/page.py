@@ -60,18 +60,6 @@ class Page:
         """Begin a part of a section."""
         self._parts.append(f'<h3>{escape(text)}</h3>')
 
-    def chips(self, texts: Iterable[str], caption: str = '') -> None:
-        """Add short remarks side by side."""
-        self._parts.append(f'<p>{escape(caption)}: {", ".join(f"<em>{escape(text)}</em>" for text in texts)}</p>')
-
-    def code(self, text: str) -> None:
-        """Add a command to copy."""
-        self._parts.append(f'<pre><code>{escape(text)}</code></pre>')
-
-    def subheading(self, text: str) -> None:
-        """Begin a part of a section."""
-        self._parts.append(f'<h3>{escape(text)}</h3>')
-
     def text(self, text: str) -> None:
         """Add a paragraph."""
         self._parts.append(f'<p>{escape(text)}</p>')
