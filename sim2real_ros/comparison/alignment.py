@@ -107,4 +107,5 @@ BEGINNINGS: Mapping[str, Callable[[Run], float | None]] = {
 def _end(run: Run, begin: float) -> float:
     """Return when the policy was no longer followed, or the run ends."""
     last = float(run.states.time[-1])
-    return next((end for start, end in run.spans('active') if end > begin + SHORTEST_S and start <= begin + SHORTEST_S), last)
+    followed = [end for start, end in run.spans('active') if end > begin + SHORTEST_S and start <= begin + SHORTEST_S]
+    return min([*followed[:1], last])

@@ -122,4 +122,4 @@ class Run:
     def spans(self, mode: str) -> list[tuple[float, float]]:
         """Return from when to when a mode lasted, s."""
         ends = [*(begin for begin, _ in self.modes[1:]), float(self.states.time[-1])]
-        return [(begin, end) for (begin, name), end in zip(self.modes, ends, strict=True) if name == mode and end > begin]
+        return [(begin, end) for (begin, name), end in zip(self.modes, ends, strict=False) if name == mode and end > begin]
