@@ -44,7 +44,7 @@ def replay(trial: Trial, folder: Path, name: str, *, view: bool, video: Path | N
         episode = run(trial, wanted.scenario, [wanted.index], z=z, watch=_all(watches) if watches else None)[0]
     _print(episode)
     if video is not None:
-        Console(highlight=False).print(f'written: {video}', markup=False)
+        Console(highlight=False).print(f'written: {video}', markup=False, soft_wrap=True)
     return _compare(episode, before)
 
 
@@ -86,7 +86,9 @@ def _all(watches: list[Watch]) -> Watch:
 def _print(episode: Episode) -> None:
     console = Console(highlight=False)
     outcome = 'success' if episode.passed else f'failed: {episode.reason} at {episode.end_s:.2f} s'
-    console.print(f'{episode.id}: {outcome}, margin {episode.margin:+.3f}, state {episode.digest}', markup=False)
+    console.print(
+        f'{episode.id}: {outcome}, margin {episode.margin:+.3f}, state {episode.digest}', markup=False, soft_wrap=True
+    )
     for title, numbers in (('what happened', episode.figures), ('what was drawn', episode.draw)):
         table = Table(title=title, title_justify='left', show_header=False)
         for name, value in numbers.items():
@@ -103,14 +105,15 @@ def _shown(value: object) -> str:
 def _compare(episode: Episode, before: Episode | str) -> int:
     console = Console(highlight=False)
     if isinstance(before, str):
-        console.print(f'not compared: {before}', markup=False)
+        console.print(f'not compared: {before}', markup=False, soft_wrap=True)
         return 0
     if before == episode:
-        console.print('the same as in the study, bit for bit', markup=False)
+        console.print('the same as in the study, bit for bit', markup=False, soft_wrap=True)
         return 0
     console.print(
         f'NOT the same as in the study: there it ended with "{before.reason or "success"}", state {before.digest}. '
         'Machine, versions or files have changed since',
         markup=False,
+        soft_wrap=True,
     )
     return 1

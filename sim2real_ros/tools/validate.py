@@ -100,7 +100,7 @@ def _run(study: Study, workers: Workers, fresh: bool) -> Outcome:
     with Ledger(study.folder / 'episodes.jsonl', fingerprint(study.trial), fresh=fresh) as ledger:
         done = len(ledger.episodes)
         if done:
-            Console(highlight=False).print(f'{done} episodes were run before: {ledger.path}', markup=False)
+            Console(highlight=False).print(f'{done} episodes were run before: {ledger.path}', markup=False, soft_wrap=True)
         name = f'{study.trial.contract.file.name}, {study.trial.level.name}'
         with StudyProgress(name, study.episodes, min(done, study.episodes)) as progress:
             outcome = conduct(study, ledger, workers, progress)
@@ -116,7 +116,7 @@ def _against(arguments: argparse.Namespace, outcome: Outcome, workers: Workers) 
         raise ParameterError(f'--against: both policies are called {other.file.name}; give one another `name` in its contract')
     second = outcome if own.id == other.id else _run(study, workers, arguments.fresh)
     comparison = Comparison.of(outcome.episodes, second.episodes)
-    Console(highlight=False).print(comparison.sentence(own.file.name, other.file.name), markup=False)
+    Console(highlight=False).print(comparison.sentence(own.file.name, other.file.name), markup=False, soft_wrap=True)
     return comparison
 
 
@@ -149,18 +149,20 @@ def _mends(outcome: Outcome, workers: Workers) -> list[Mend]:
 def _passport(outcome: Outcome, curves: list[Curve]) -> None:
     trial, console = outcome.study.trial, Console(highlight=False)
     if not trial.level.passport:
-        console.print(f'no passport: level {trial.level.name} earns none, validate at the level standard', markup=False)
+        console.print(
+            f'no passport: level {trial.level.name} earns none, validate at the level standard', markup=False, soft_wrap=True
+        )
         return
     borne = {curve.name: curve.tolerance for curve in curves if curve.tolerance is not None}
     passport = Passport.issue(
         outcome.verdict, trial.level, trial.contract, trial.robot, trial.seed, tolerances=borne, made_with=fingerprint(trial)
     )
     try:
-        console.print(f'passport: {write_passport(passport, trial.contract)}', markup=False)
+        console.print(f'passport: {write_passport(passport, trial.contract)}', markup=False, soft_wrap=True)
     except OutputError as error:
         path = outcome.study.folder / 'passport.json'
         path.write_text(passport.to_json() + '\n', encoding='utf-8')
-        console.print(f'{error}; it is in {path}, put it there', markup=False)
+        console.print(f'{error}; it is in {path}, put it there', markup=False, soft_wrap=True)
 
 
 def _document(
@@ -182,7 +184,7 @@ def _report(
     from sim2real_ros.validation.report import write_report  # noqa: PLC0415 - draws with plotly
 
     write_report(path, outcome, curves=curves, found=found, mends=mended, comparison=comparison)
-    Console(highlight=False).print(f'report: {path}', markup=False)
+    Console(highlight=False).print(f'report: {path}', markup=False, soft_wrap=True)
 
 
 def _write(path: Path, document: Any) -> None:
