@@ -17,6 +17,7 @@ from sim2real_ros.recording.run import Run
 
 SAME_COMMAND = 1e-3  # m/s, rad/s
 SHORTEST_S = 0.5  # of a comparison
+ROUNDING = 1e-3  # of a step
 FINEST_S = 0.001  # of the grid
 
 
@@ -51,7 +52,7 @@ def align(a: Run, b: Run) -> Alignment:
             f'only {max(duration, 0):.2f} s of {a.source} and {b.source} overlap after {by}; {SHORTEST_S:g} s are needed'
         )
     step = max(min(float(np.median(np.diff(run.states.time))) for run in (a, b)), FINEST_S)
-    time = step * np.arange(int(duration / step) + 1)
+    time = step * np.arange(int(np.ceil(duration / step - ROUNDING)))  # what comes at the end is no longer the policy's
     if a.velocity is None or b.velocity is None:
         return Alignment(by, begin, time, np.ones(len(time), bool), None, np.nan)
     commands = (a.velocity.at(begin[0] + time), b.velocity.at(begin[1] + time))

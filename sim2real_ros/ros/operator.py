@@ -127,6 +127,11 @@ class Operator:
                 raise RunError(f'{problem} within {timeout_s:g} s')
             self.spin(0.02)
 
+    def sees(self, node: str) -> bool:
+        """Return whether a node of the stack's namespace is there."""
+        own = self._node.get_namespace()
+        return (node, own) in self._node.get_node_names_and_namespaces()
+
     def spin(self, seconds: float) -> None:
         """Handle messages for a while, and send the velocity command at 20 Hz."""
         deadline = time.monotonic() + seconds

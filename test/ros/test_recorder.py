@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Promises of the recorder: a run of the real nodes is whole in it, and nothing of it depends on the recorder."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from running import running_stack
+
+pytest.importorskip('mujoco')
+rosbag2 = pytest.importorskip('rosbags.rosbag2', reason='rosbags is not installed (extra `record`)')
+
+from sim2real_ros.comparison.comparison import compare_runs  # noqa: E402
+from sim2real_ros.contract import load_contract  # noqa: E402
+from sim2real_ros.contract.contract import resolve  # noqa: E402
+from sim2real_ros.contract.schema import ContractFile  # noqa: E402
+from sim2real_ros.document import validate  # noqa: E402
+from sim2real_ros.parity.compare import compare  # noqa: E402
+from sim2real_ros.parity.mend import document_of  # noqa: E402
+from sim2real_ros.parity.recorded import trace_of_run  # noqa: E402
+from sim2real_ros.recording.reading import load_run  # noqa: E402
+from sim2real_ros.recording.topics import TOPICS  # noqa: E402
+from sim2real_ros.ros import qos  # noqa: E402
+from sim2real_ros.ros.rosbag2 import command_line, overrides  # noqa: E402
+
+COMMAND = np.array([0.5, 0.0, 0.2])
+NAMES = {'/dog/joint_states': False, '/dog/policy/contract': True, '/clock': False}
+
+
+@pytest.fixture(scope='module')
+def recorded(tmp_path_factory):
+    """A walk of two seconds, recorded: the folder, and the simulator's own trace."""
+    place = tmp_path_factory.mktemp('recorded')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+        patch.setenv('ROS_DOMAIN_ID', str(200 + os.getpid() % 30))
+        with running_stack(place / 'trace.npz', record=str(place / 'run'), log_level='warn') as running:
+            running.operator.command = COMMAND
+            running.operator.wait(lambda: running.operator.sees('recorder_node'), 60, 'the recorder did not start')
+            running.stand_up()
+            running.spin(2.0)
+    return place / 'run', place / 'trace.npz'
+
+
+@pytest.fixture(scope='module')
+def run(recorded):
+    return load_run(recorded[0])
+
+
+def test_the_recording_is_the_run_as_the_simulator_saw_it(recorded, run):
+    """No state is missing, and positions, velocities and torques are those of the simulator to rounding."""
+    assert run.notes == ()
+    truth = load_run(recorded[1], robot='go2')
+    begin = truth.states.time.searchsorted(run.states.time[0] - 1e-6)
+    np.testing.assert_allclose(run.states.time, truth.states.time[begin:], atol=1e-9)
+    assert run.states.time[0] < run.spans('pose')[0][0], 'it was there before the robot moved'
+    comparison = compare_runs(truth, run)
+    assert set(comparison.quantities) == {'position', 'velocity', 'torque', 'base'}
+    assert max(quantity.measures.largest.max() for quantity in comparison.quantities.values()) < 1e-9
+
+
+def test_the_end_of_the_nodes_is_in_the_recording(run):
+    """The safety node damps on its way out; the recorder is ended after it."""
+    assert [name for _, name in run.modes][-2:] == ['active', 'damping']
+
+
+def test_the_contract_replayed_over_the_recording_gives_what_the_policy_was_fed(run):
+    contract = load_contract('go2_velocity')
+    trace = trace_of_run(run, contract)
+    assert len(trace.states) > 90
+    report = compare(contract, trace)
+    assert report.agrees
+    assert report.left == 0.0
+
+
+def test_a_contract_of_another_scale_is_found_out_by_the_recording(run):
+    contract = load_contract('go2_velocity')
+    document = document_of(contract) | {'golden': None, 'novelty': None}
+    document['inputs']['obs']['terms'][4]['scale'] = 0.1
+    wrong = resolve(validate(ContractFile, document, contract.source), contract.source, contract.folder)
+    report = compare(wrong, trace_of_run(run, contract))
+    assert report.changes == ['inputs.obs.terms.4.scale: 0.05']
+
+
+def test_topics_profiles_and_definitions_are_those_of_the_publishers(recorded):
+    with rosbag2.Reader(recorded[0]) as reader:
+        topics = {connection.topic.lstrip('/'): connection for connection in reader.connections}
+        assert {'clock', 'joint_states', 'imu/data', 'odom', 'cmd_vel', 'policy/contract', 'policy/targets'} <= topics.keys()
+        assert {'policy/trace', 'safety/mode', 'effort_controller/commands', 'diagnostics'} <= topics.keys()
+        assert topics.keys() <= {topic.name for topic in TOPICS}
+        assert all(connection.msgdef.data for connection in topics.values())
+        (profile,) = topics['policy/contract'].ext.offered_qos_profiles
+        assert (profile.durability.name, profile.reliability.name) == ('TRANSIENT_LOCAL', 'RELIABLE')
+        assert len(topics['effort_controller/commands'].ext.offered_qos_profiles) == 2, 'safety node and watchdog'
+
+
+def test_ctrl_c_leaves_a_recording_that_can_be_read_even_an_empty_one(tmp_path):
+    line = [sys.executable, '-m', 'sim2real_ros.tools.cli', 'record', str(tmp_path / 'empty')]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as recorder:
+        assert 'recording into' in recorder.stderr.readline()
+        recorder.send_signal(signal.SIGINT)
+        assert recorder.wait(30) == 0
+    with rosbag2.Reader(tmp_path / 'empty') as reader:
+        assert reader.message_count == 0
+
+
+def test_a_recorder_that_cannot_write_ends_with_one_line(tmp_path):
+    (tmp_path / 'there').mkdir()
+    line = [sys.executable, '-m', 'sim2real_ros.ros.recorder_node', '--ros-args', '-p', f'folder:={tmp_path / "there"}']
+    ended = subprocess.run(line, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert 'there exists already' in ended.stderr
+    assert 'Traceback' not in ended.stderr
+
+
+# --- `ros2 bag`, which is not there where these tests run without a ROS 2 of its own
+
+
+def test_ros2_bag_is_told_exactly_the_topics_of_the_run():
+    line = command_line(Path('/tmp/run'), NAMES, Path('/tmp/qos.yaml'))
+    pattern = line[line.index('--regex') + 1]
+    assert all(re.search(pattern, name) for name in NAMES)
+    assert not any(re.search(pattern, name) for name in ('/cat/joint_states', '/dog/joint_states/more', '/dog/joint_state'))
+    assert line[:3] == ['ros2', 'bag', 'record']
+
+
+def test_ros2_bag_subscribes_to_streams_without_acknowledging_them():
+    given = overrides(NAMES)
+    assert given.keys() == NAMES.keys()
+    assert given['/dog/joint_states'] == {
+        'history': 'keep_last', 'depth': qos.RECORDED.depth, 'reliability': 'best_effort', 'durability': 'volatile',
+    }  # fmt: skip
+    assert (given['/dog/policy/contract']['reliability'], given['/dog/policy/contract']['durability']) == (
+        'reliable',
+        'transient_local',
+    )
