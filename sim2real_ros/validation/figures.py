@@ -74,12 +74,13 @@ def margins_figure(episodes: Sequence[Episode]) -> Any:
 def influence_figure(influences: Sequence[Influence]) -> Any:
     """Return, for each parameter, the share of success and the margins against its value."""
     rows = -(-len(influences) // COLUMNS)
+    gap, titles = [None] * COLUMNS, [''] * COLUMNS
     figure = _panels(
-        2 * rows, [title for i in range(0, len(influences), COLUMNS) for title in _titles(influences[i : i + COLUMNS])],
-        row_heights=[0.4, 0.6] * rows, vertical_spacing=0.34 / (2 * rows),
+        3 * rows, [t for i in range(0, len(influences), COLUMNS) for t in _titles(influences[i : i + COLUMNS]) + titles],
+        row_heights=[0.34, 0.5, 0.16] * rows, specs=[[{}] * COLUMNS, [{}] * COLUMNS, gap] * rows, vertical_spacing=0.03 / rows,
     )  # fmt: skip
     for place, influence in enumerate(influences):
-        row, column = 2 * (place // COLUMNS) + 1, place % COLUMNS + 1
+        row, column = 3 * (place // COLUMNS) + 1, place % COLUMNS + 1
         factor = influence.parameter.factor
         _band(
             figure, row, column, [factor * (b.low + b.high) / 2.0 for b in influence.bins],
@@ -97,12 +98,12 @@ def influence_figure(influences: Sequence[Influence]) -> Any:
         span = factor * np.array([influence.values[0], influence.values[-1]])
         span += 0.03 * (span[1] - span[0]) * np.array([-1.0, 1.0])
         figure.update_xaxes(range=span, zeroline=False, row=row, col=column, showticklabels=False)
-        figure.update_xaxes(range=span, zeroline=False, row=row + 1, col=column, title=influence.parameter.unit, nticks=5)
+        figure.update_xaxes(range=span, zeroline=False, row=row + 1, col=column, nticks=5)
         figure.update_yaxes(
             range=[0, 104], row=row, col=column, tickvals=[0, 50, 100], title='success, %' if column == 1 else ''
         )
         figure.update_yaxes(range=[-1.08, 1.08], row=row + 1, col=column, title='margin' if column == 1 else '', nticks=5)
-    figure.update_layout(height=60 + 330 * rows)
+    figure.update_layout(height=60 + 300 * rows)
     return figure
 
 
@@ -115,25 +116,23 @@ def curves_figure(curves: Sequence[Curve], success: float, measured: Mapping[str
         measured: what this machine has of a parameter, by its name.
     """
     rows = -(-len(curves) // COLUMNS)
-    figure = _panels(rows, [Parameter(curve.name).words for curve in curves], vertical_spacing=0.3 / rows)
+    figure = _panels(rows, [_axis(Parameter(curve.name)) for curve in curves], vertical_spacing=0.2 / rows)
     for place, curve in enumerate(curves):
         row, column, parameter = place // COLUMNS + 1, place % COLUMNS + 1, Parameter(curve.name)
         points = [(p, parameter.factor * p.value) for p in curve.points]
         shares = ([100.0 * getattr(p, name) for p, _ in points] for name in ('success', 'low', 'high'))
         _band(figure, row, column, [value for _, value in points], *shares)
         figure.add_hline(y=100.0 * success, line={'color': ASKED, 'dash': 'dot', 'width': 1}, row=row, col=column)
-        lines = [(curve.tolerance, GOOD, 'bears', 'bottom'), (measured.get(curve.name), MACHINE, 'this machine', 'top')]
-        for value, colour, words, side in lines:
+        lines = [(curve.tolerance, GOOD, 'bears', 0), (measured.get(curve.name), MACHINE, 'this machine', 18)]
+        for value, colour, words, lift in lines:
             if value is not None:
                 figure.add_vline(
                     x=parameter.factor * value, line={'color': colour, 'width': 1.5, 'dash': 'dash'}, row=row, col=column,
-                    annotation={'text': f'{words} {parameter.factor * value:.3g}', 'font': {'size': 11}},
-                    annotation_position=f'{side} right',
+                    annotation={'text': f'{words} {parameter.factor * value:.3g}', 'font': {'size': 11}, 'yshift': lift},
+                    annotation_position='bottom right',
                 )  # fmt: skip
         backwards = points[-1][1] < points[0][1]
-        figure.update_xaxes(
-            title=parameter.unit, autorange='reversed' if backwards else True, zeroline=False, nticks=6, row=row, col=column
-        )
+        figure.update_xaxes(autorange='reversed' if backwards else True, zeroline=False, nticks=6, row=row, col=column)
         figure.update_yaxes(
             range=[0, 104], row=row, col=column, tickvals=[0, 50, 100], title='success, %' if column == 1 else ''
         )
@@ -165,10 +164,14 @@ def trace_figure(trace: Trace, episode: Episode) -> Any:
 
 
 def _titles(influences: Sequence[Influence]) -> list[str]:
-    """Return the titles of a row of parameters, and of the row of margins below it."""
+    """Return the titles of a row of parameters."""
     told = [f'{100.0 * influence.explained:.0f} %' if influence.shown else 'luck' for influence in influences]
-    titles = [f'{influence.parameter.words}: {text}' for influence, text in zip(influences, told, strict=True)]
-    return titles + [''] * (2 * COLUMNS - len(titles))
+    titles = [f'{_axis(influence.parameter)}: {text}' for influence, text in zip(influences, told, strict=True)]
+    return titles + [''] * (COLUMNS - len(titles))
+
+
+def _axis(parameter: Parameter) -> str:
+    return f'{parameter.words}, {parameter.unit}' if parameter.unit else parameter.words
 
 
 def _line(

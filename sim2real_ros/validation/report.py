@@ -82,8 +82,8 @@ def _verdict(page: Page, outcome: Outcome, comparison: Comparison | None) -> Non
     verdict, level = outcome.verdict, outcome.study.trial.level
     margins = [episode.margin for episode in outcome.episodes]
     details = [success_words(level)]
-    if verdict.reasons:
-        details.append('It failed by ' + ', '.join(f'{reason} ({count})' for reason, count in verdict.reasons.items()) + '.')
+    if verdict.reasons and (verdict.holds or not verdict.decided):  # else the sentence has them
+        details.append('Failures: ' + ', '.join(f'{count} {reason}' for reason, count in verdict.reasons.items()) + '.')
     if comparison is not None:
         details.append(comparison.sentence(outcome.study.trial.contract.file.name, 'the other policy'))
     sentence = verdict.sentence[:1].upper() + verdict.sentence[1:] + '.'
@@ -162,9 +162,7 @@ def _tolerances(page: Page, level: ValidationFile, curves: Sequence[Curve], comm
 
 def _worst(page: Page, outcome: Outcome, found: Sequence[Found], command: str) -> None:
     if outcome.episodes:
-        page.heading(
-            'Worst episodes', 'The lowest margins of the study. Pushes are dotted; joints in the order of the robot file.'
-        )
+        page.heading('Worst episodes', 'The lowest margins of the study. Pushes are dotted.')
         for episode in worst(outcome.episodes):
             _episode(page, outcome, episode, episode.id, f'{command} --replay {episode.id}')
     if found:
@@ -178,7 +176,9 @@ def _worst(page: Page, outcome: Outcome, found: Sequence[Found], command: str) -
 
 def _episode(page: Page, outcome: Outcome, episode: Episode, title: str, command: str, z: np.ndarray | None = None) -> None:
     trial = outcome.study.trial
-    ended = f'{episode.reason} after {episode.end_s:.1f} s' if episode.reason else 'success'
+    ended = episode.reason or 'success'
+    if episode.end_s < trial.level.episode_s:
+        ended += f' after {episode.end_s:.1f} s'
     page.subheading(f'{title}: {ended}, margin {episode.margin:+.2f}')
     unusual = outliers(episode.draw, trial.level, episode.scenario, trial.robot.joints)[:OUTLIERS]
     if unusual:
@@ -202,7 +202,7 @@ def _ranges(page: Page, level: ValidationFile) -> None:
 
 def _range_row(name: str, value: float | Sequence[float]) -> tuple[str, str, str]:
     if not isinstance(value, Sequence):
-        return name, '', f'{value:g}'
+        return name, 'standard deviation', f'{value:g}'
     if len(value) == 2:
         return name, f'{value[0]:g}', f'{value[1]:g}'
     return name, ', '.join(f'{-most:g}' for most in value), ', '.join(f'{most:g}' for most in value)

@@ -21,7 +21,7 @@ class Trace:
 
     Attributes:
         id: of the episode.
-        same: whether it came to the same state, bit for bit, as the episode that was asked for.
+        same: whether it came out as the episode that was asked for, margin and figures bit for bit.
         time_s: (T,) s.
         tilt_rad: (T,) rad.
         height: (T,) of the base above the ground, in shares of standing.
@@ -82,7 +82,11 @@ def retrace(trial: Trial, episode: Episode, z: np.ndarray | None = None) -> Trac
     """
     recorder, name = Recorder(trial), EpisodeId.parse(episode.id)
     again = run(trial, name.scenario, [name.index], z=None if z is None else z[None], watch=recorder)
-    return recorder.trace(episode.id, again[0].digest == episode.digest)
+    return recorder.trace(episode.id, _outcome(again[0]) == _outcome(episode))
+
+
+def _outcome(episode: Episode) -> tuple[object, ...]:
+    return episode.reason, episode.end_s, episode.margin, dict(episode.figures)
 
 
 def worst(episodes: Sequence[Episode], count: int = 5) -> list[Episode]:
