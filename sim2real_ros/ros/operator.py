@@ -127,10 +127,10 @@ class Operator:
                 raise RunError(f'{problem} within {timeout_s:g} s')
             self.spin(0.02)
 
-    def sees(self, node: str) -> bool:
-        """Return whether a node of the stack's namespace is there."""
-        own = self._node.get_namespace()
-        return (node, own) in self._node.get_node_names_and_namespaces()
+    @property
+    def listeners(self) -> int:
+        """How many nodes our velocity commands reach: the policy's, and a recorder once it listens to everything."""
+        return int(self._velocity.get_subscription_count())
 
     def spin(self, seconds: float) -> None:
         """Handle messages for a while, and send the velocity command at 20 Hz."""

@@ -6,7 +6,6 @@ Where ROS 2 has `ros2 bag` with MCAP it does the work; otherwise `Tape` does.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from rclpy.node import Node
@@ -17,8 +16,6 @@ from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
 from sim2real_ros.ros.rosbag2 import Rosbag2
 from sim2real_ros.ros.tape import Tape
-
-NICENESS = 10  # whoever controls goes first
 
 
 class RecorderNode(Node):
@@ -51,7 +48,6 @@ class RecorderNode(Node):
 
 def main() -> int:
     """Run the node."""
-    os.nice(NICENESS)
     return run_node(RecorderNode)
 
 

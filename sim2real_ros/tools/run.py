@@ -131,7 +131,7 @@ def _operate(operator: Operator, arguments: argparse.Namespace) -> list[Segment]
     """Stand up, walk, lie down; returns when each command was given, in simulated time."""
     operator.wait(lambda: operator.time > 0, 30, 'the simulator sent no clock')
     if arguments.record is not None:
-        operator.wait(lambda: operator.sees('recorder_node'), 30, 'the recorder did not start')
+        operator.wait(lambda: operator.listeners > 1, 30, 'the recorder did not start')
     operator.insist('damp', 20)
     operator.insist('pose', 60)
     print('standing up')

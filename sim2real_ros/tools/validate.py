@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from rich.console import Console
 from sim2real_ros.contract import load_contract
 from sim2real_ros.errors import OutputError, ParameterError
 from sim2real_ros.paths import writable_file
+from sim2real_ros.report.page import require_plotly
 from sim2real_ros.robot import load_robot
-from sim2real_ros.tools.arguments import not_negative, positive
+from sim2real_ros.tools.arguments import milliseconds, not_negative, positive
 from sim2real_ros.tools.replay_episode import replay
 from sim2real_ros.tools.study_progress import StudyProgress
 from sim2real_ros.tools.study_summary import print_curves, print_found, print_mends, print_outcome
@@ -26,6 +28,7 @@ from sim2real_ros.validation.ledger import Ledger
 from sim2real_ros.validation.mending import EPISODES as MENDING_EPISODES
 from sim2real_ros.validation.mending import Mend, mends, remedies
 from sim2real_ros.validation.passport import Passport, write_passport
+from sim2real_ros.validation.report import write_report
 from sim2real_ros.validation.schema import ValidationFile, load_validation
 from sim2real_ros.validation.study import Outcome, Study, conduct
 from sim2real_ros.validation.tolerances import EPISODES as CURVE_EPISODES
@@ -52,6 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--view', action='store_true', help="with --replay: show it in MuJoCo's window")
     parser.add_argument('--video', type=Path, metavar='FILE.gif', help='with --replay: write an animation')
     parser.add_argument('--html', type=Path, metavar='FILE', help='write a report that opens in any browser')
+    parser.add_argument(
+        '--command-age-ms',
+        type=milliseconds,
+        help='for the report: how old commands are where it will run, as in sim2real preflight',
+    )
     parser.add_argument('--json', type=Path, metavar='FILE', help='write everything but the single episodes')
     parser.epilog = (
         'Episodes are kept in runs/validation/POLICY-LEVEL-SEED/episodes.jsonl; an interrupted study goes on there. '
@@ -68,6 +76,8 @@ def main(arguments: argparse.Namespace) -> int:
             writable_file(getattr(arguments, option), f'--{option}')
     if arguments.video is not None and not os.environ.get('DISPLAY'):
         os.environ.setdefault('MUJOCO_GL', 'egl')  # before MuJoCo is imported
+    if arguments.html is not None:
+        require_plotly()
     trial, episodes = _trial(arguments, arguments.policy)
     study = Study(trial, episodes, early=not (arguments.no_early_stop or arguments.against))
     if arguments.replay:
@@ -83,7 +93,7 @@ def main(arguments: argparse.Namespace) -> int:
     if arguments.json is not None:
         _write(arguments.json, document)
     if arguments.html is not None:
-        _report(arguments.html, outcome, curves, found, mended, comparison)
+        _report(arguments, outcome, curves, found, mended, comparison)
     if outcome.verdict.holds:
         _passport(outcome, curves)
     return outcome.verdict.exit_code
@@ -179,12 +189,21 @@ def _document(
 
 
 def _report(
-    path: Path, outcome: Outcome, curves: list[Curve], found: list[Found], mended: list[Mend], comparison: Comparison | None
+    arguments: argparse.Namespace,
+    outcome: Outcome,
+    curves: list[Curve],
+    found: list[Found],
+    mended: list[Mend],
+    comparison: Comparison | None,
 ) -> None:
-    from sim2real_ros.validation.report import write_report  # noqa: PLC0415 - draws with plotly
-
-    write_report(path, outcome, curves=curves, found=found, mends=mended, comparison=comparison)
-    Console(highlight=False).print(f'report: {path}', markup=False, soft_wrap=True)
+    words = ['sim2real', 'validate', arguments.policy, '--level', arguments.level, '--seed', str(arguments.seed)]
+    words += ['--robot', arguments.robot] if arguments.robot else []
+    age = None if arguments.command_age_ms is None else 1e-3 * arguments.command_age_ms
+    write_report(
+        arguments.html, outcome, command=shlex.join(words), curves=curves, found=found, mends=mended, comparison=comparison,
+        other=arguments.against or '', command_age_s=age,
+    )  # fmt: skip
+    Console(highlight=False).print(f'report: {arguments.html}', markup=False)
 
 
 def _write(path: Path, document: Any) -> None:

@@ -23,7 +23,7 @@ BAND = 'rgba(47, 125, 225, 0.2)'
 COLUMNS, PANEL = 4, 190  # of small multiples; height in pixels
 DOTS = 400  # successes in a panel; all failures are there
 BINS = 40  # of margins
-TITLE = 12.5  # font size of a panel
+TITLE = 11.5  # font size of a panel
 VELOCITIES = ('forward, m/s', 'sideways, m/s', 'turn, rad/s')
 
 
@@ -74,11 +74,9 @@ def margins_figure(episodes: Sequence[Episode]) -> Any:
 def influence_figure(influences: Sequence[Influence]) -> Any:
     """Return, for each parameter, the share of success and the margins against its value."""
     rows = -(-len(influences) // COLUMNS)
-    gap, titles = [None] * COLUMNS, [''] * COLUMNS
-    figure = _panels(
-        3 * rows, [t for i in range(0, len(influences), COLUMNS) for t in _titles(influences[i : i + COLUMNS]) + titles],
-        row_heights=[0.34, 0.5, 0.16] * rows, specs=[[{}] * COLUMNS, [{}] * COLUMNS, gap] * rows, vertical_spacing=0.03 / rows,
-    )  # fmt: skip
+    titles = [t for i in range(0, len(influences), COLUMNS) for t in _titles(influences[i : i + COLUMNS])]
+    specs = ([[{}] * COLUMNS, [{}] * COLUMNS, [None] * COLUMNS] * rows)[:-1]  # success, margins, a gap for the next titles
+    figure = _panels(len(specs), titles, row_heights=([0.34, 0.5, 0.16] * rows)[:-1], specs=specs, vertical_spacing=0.03 / rows)
     for place, influence in enumerate(influences):
         row, column = 3 * (place // COLUMNS) + 1, place % COLUMNS + 1
         factor = influence.parameter.factor
@@ -164,14 +162,15 @@ def trace_figure(trace: Trace, episode: Episode) -> Any:
 
 
 def _titles(influences: Sequence[Influence]) -> list[str]:
-    """Return the titles of a row of parameters."""
+    """Return the titles of a row of parameters, and the empty ones of the panels below them."""
     told = [f'{100.0 * influence.explained:.0f} %' if influence.shown else 'luck' for influence in influences]
     titles = [f'{_axis(influence.parameter)}: {text}' for influence, text in zip(influences, told, strict=True)]
-    return titles + [''] * (COLUMNS - len(titles))
+    return titles + [''] * (2 * COLUMNS - len(titles))
 
 
 def _axis(parameter: Parameter) -> str:
-    return f'{parameter.words}, {parameter.unit}' if parameter.unit else parameter.words
+    unit = '' if parameter.name.endswith('_factor') else parameter.unit
+    return f'{parameter.words}, {unit}' if unit else parameter.words
 
 
 def _line(

@@ -38,11 +38,12 @@ def write_report(
     path: Path,
     outcome: Outcome,
     *,
-    command: str = '',
+    command: str,
     curves: Sequence[Curve] = (),
     found: Sequence[Found] = (),
     mends: Sequence[Mend] = (),
     comparison: Comparison | None = None,
+    other: str = '',
     command_age_s: float | None = None,
 ) -> None:
     """Write the report; runs the worst episodes once more, for their traces.
@@ -50,11 +51,12 @@ def write_report(
     Args:
         path: of the HTML file.
         outcome: of the study.
-        command: that made the study, to which `--replay ID` is added; from names of policy and level when ''.
+        command: that made the study, to which `--replay ID` is added.
         curves: what the policy bears.
         found: failures that a search found.
         mends: what undoing a cause would change.
         comparison: with another policy.
+        other: its name.
         command_age_s: s, how old commands are on the machine that will run the policy.
 
     Raises:
@@ -65,27 +67,26 @@ def write_report(
     page = Page(
         f'{trial.contract.file.name} on {trial.robot.name}', f'validation at the level {trial.level.name}, {date.today()}'
     )
-    _verdict(page, outcome, comparison)
+    _verdict(page, outcome, comparison, other)
     if outcome.episodes:
         _scenarios(page, outcome)
         _causes(page, outcome, mends)
     _tolerances(page, trial.level, curves, command_age_s)
-    name = f'sim2real validate {trial.contract.file.name} --level {trial.level.name} --seed {trial.seed}'
-    _worst(page, outcome, found, command or name)
+    _worst(page, outcome, found, command)
     _ranges(page, trial.level)
     page.heading('What it was made with', 'A study with the same entries here has the same episodes, bit for bit.')
     page.table(('entry', 'value'), fingerprint(trial).items())
     page.write(path)
 
 
-def _verdict(page: Page, outcome: Outcome, comparison: Comparison | None) -> None:
+def _verdict(page: Page, outcome: Outcome, comparison: Comparison | None, other: str) -> None:
     verdict, level = outcome.verdict, outcome.study.trial.level
     margins = [episode.margin for episode in outcome.episodes]
     details = [success_words(level)]
     if verdict.reasons and (verdict.holds or not verdict.decided):  # else the sentence has them
         details.append('Failures: ' + ', '.join(f'{count} {reason}' for reason, count in verdict.reasons.items()) + '.')
     if comparison is not None:
-        details.append(comparison.sentence(outcome.study.trial.contract.file.name, 'the other policy'))
+        details.append(comparison.sentence(outcome.study.trial.contract.file.name, other))
     sentence = verdict.sentence[:1].upper() + verdict.sentence[1:] + '.'
     page.verdict('good' if verdict.holds else 'bad' if verdict.decided else 'warn', sentence, details)
     page.facts({

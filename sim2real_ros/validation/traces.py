@@ -24,7 +24,7 @@ class Trace:
         same: whether it came out as the episode that was asked for, margin and figures bit for bit.
         time_s: (T,) s.
         tilt_rad: (T,) rad.
-        height: (T,) of the base above the ground, in shares of standing.
+        height: (T,) of the base above the ground, in shares of standing; 1 for a fixed base.
         velocity: (T, 3) m/s, m/s, rad/s, base frame: forward, sideways, turn.
         command: (T, 3) the same, as asked.
         torque_share: (T,) of the effort limit, the highest of all joints.
@@ -52,7 +52,7 @@ class Recorder:
     def __call__(self, now: float, plant: Plant, controls: Controls, command: np.ndarray) -> None:
         """Take note of a policy tick."""
         effort = np.abs(controls.torque[0]) / self._trial.robot.limits.effort
-        lean, height = tilt(plant.quat_xyzw)[0], plant.clearance[0] / self._trial.height
+        lean, height = tilt(plant.quat_xyzw)[0], plant.clearance[0] / self._trial.height if plant.robot.floating else 1.0
         numbers = (
             now,
             lean,

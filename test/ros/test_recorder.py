@@ -41,7 +41,7 @@ def recorded(tmp_path_factory):
         patch.setenv('ROS_DOMAIN_ID', str(200 + os.getpid() % 30))
         with running_stack(place / 'trace.npz', record=str(place / 'run'), log_level='warn') as running:
             running.operator.command = COMMAND
-            running.operator.wait(lambda: running.operator.sees('recorder_node'), 60, 'the recorder did not start')
+            running.operator.wait(lambda: running.operator.listeners > 1, 60, 'the recorder did not start')
             running.stand_up()
             running.spin(2.0)
     return place / 'run', place / 'trace.npz'
