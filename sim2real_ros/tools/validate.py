@@ -26,7 +26,7 @@ from sim2real_ros.validation.episodes import Trial
 from sim2real_ros.validation.fingerprint import fingerprint
 from sim2real_ros.validation.ledger import Ledger
 from sim2real_ros.validation.mending import EPISODES as MENDING_EPISODES
-from sim2real_ros.validation.mending import Mend, mends, remedies
+from sim2real_ros.validation.mending import Mend, calm, mends, remedies
 from sim2real_ros.validation.passport import Passport, write_passport
 from sim2real_ros.validation.report import write_report
 from sim2real_ros.validation.schema import ValidationFile, load_validation
@@ -148,7 +148,7 @@ def _worst(outcome: Outcome, workers: Workers) -> list[Found]:
 
 
 def _mends(outcome: Outcome, workers: Workers) -> list[Mend]:
-    trial = outcome.study.trial
+    trial = calm(outcome.study.trial)
     tried = remedies(trial)
     with StudyProgress('what would mend it', MENDING_EPISODES * (1 + len(tried))) as progress:
         mended = mends(trial, workers, tried=tried, seen=progress)

@@ -23,6 +23,7 @@ BAND = 'rgba(47, 125, 225, 0.2)'
 COLUMNS, PANEL = 4, 190  # of small multiples; height in pixels
 DOTS = 400  # successes in a panel; all failures are there
 BINS = 40  # of margins
+POINTS = 1000  # of a line over time
 TITLE = 11.5  # font size of a panel
 VELOCITIES = ('forward, m/s', 'sideways, m/s', 'turn, rad/s')
 
@@ -142,14 +143,15 @@ def trace_figure(trace: Trace, episode: Episode) -> Any:
     """Return how an episode went: posture, effort, and how it followed its commands; pushes are dotted."""
     figure = _panels(2, ['tilt, rad', 'height, share of standing', 'torque and altered, share', *VELOCITIES], columns=3,
                      vertical_spacing=0.2)  # fmt: skip
-    time = _short(trace.time_s)
+    every = max(1, -(-len(trace.time_s) // POINTS))
+    step = every * float(np.median(np.diff(trace.time_s))) if len(trace.time_s) > 1 else 1.0
     upper = ((trace.tilt_rad, 1, GOOD, 'actual'), (trace.height, 2, GOOD, ''), (trace.torque_share, 3, GOOD, ''),
              (trace.altered_share, 3, BAD, 'altered by the limits'))  # fmt: skip
     for values, column, colour, name in upper:
-        _line(figure, 1, column, time, values, colour, name)
+        _line(figure, 1, column, step, values[::every], colour, name)
     for axis in range(len(VELOCITIES)):
-        _line(figure, 2, axis + 1, time, trace.velocity[:, axis], GOOD, '')
-        _line(figure, 2, axis + 1, time, trace.command[:, axis], ASKED, 'command' if axis == 0 else '', dash='dash')
+        _line(figure, 2, axis + 1, step, trace.velocity[::every, axis], GOOD, '')
+        _line(figure, 2, axis + 1, step, trace.command[::every, axis], ASKED, 'command' if axis == 0 else '', dash='dash')
     end = float(trace.time_s[-1]) if len(trace.time_s) else 0.0
     for push in episode.draw.get('push_s', ()):
         if push <= end:
@@ -173,11 +175,10 @@ def _axis(parameter: Parameter) -> str:
     return f'{parameter.words}, {unit}' if unit else parameter.words
 
 
-def _line(
-    figure: Any, row: int, column: int, time: np.ndarray, values: np.ndarray, colour: str, name: str, dash: str = ''
-) -> None:
+def _line(figure: Any, row: int, column: int, step: float, values: np.ndarray, colour: str, name: str, dash: str = '') -> None:
     line = {'color': colour, 'width': 1.4, 'dash': dash or 'solid'}
-    figure.add_scatter(x=time, y=_short(values), mode='lines', line=line, name=name, showlegend=bool(name), row=row, col=column)
+    figure.add_scatter(x0=0.0, dx=step, y=_short(values), mode='lines', line=line, name=name, showlegend=bool(name),
+                       hovertemplate='%{x:.2f} s: %{y:.3g}', row=row, col=column)  # fmt: skip
 
 
 def _band(
