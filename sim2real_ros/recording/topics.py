@@ -26,6 +26,7 @@ TOPICS = (
     Topic('cmd_vel', ('geometry_msgs/msg/Twist', 'geometry_msgs/msg/TwistStamped')),
     Topic('goal_pose', ('geometry_msgs/msg/PoseStamped',)),
     Topic('policy/contract', (STRING,), latched=True),
+    Topic('policy/passport', (STRING,), latched=True),
     Topic('policy/targets', (JOINT_STATE,)),
     Topic('policy/trace', (NUMBERS,)),
     Topic('policy/shadow/targets', (JOINT_STATE,)),
