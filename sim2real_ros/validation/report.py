@@ -141,7 +141,7 @@ def _causes(page: Page, outcome: Outcome, mends: Sequence[Mend]) -> None:
         page.heading('What it depends on', begin + end + luck)
         page.figure(influence_figure(every[:PANELS]))
     if mends:
-        page.heading('What would mend it', 'The same worlds once more, with one thing changed at a time: a pointer, no proof.')
+        page.heading('What would mend it', 'Calm worlds once more, with one thing changed at a time: a pointer, no proof.')
         rows = [(m.text, f'{m.gain:+.2f}', f'{m.mended} of {m.failures}') for m in mends if m.shown]
         if rows:
             page.table(('change', 'margin', 'failures mended'), rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -171,6 +172,15 @@ def test_another_policy_of_the_same_name_needs_a_name_of_its_own(work, capsys):
     assert 'no difference is shown' in ' '.join(capsys.readouterr().out.split())
 
 
+def test_a_report_says_how_each_of_the_worst_episodes_is_seen_again(work):
+    pytest.importorskip('plotly', reason='the extra `report` is not installed')
+    assert run('--html', 'reports/study.html') == 0
+    html = (work / 'reports' / 'study.html').read_text(encoding='utf-8')
+    commands = re.findall('<code>(sim2real validate .*?)</code>', html)
+    assert len(commands) == 5
+    assert main(commands[0].split()[1:]) == 0
+
+
 def test_an_arm_is_validated_at_its_own_level(work, capsys):
     robot = load_robot(str(REPOSITORY / 'test' / 'models' / 'arm7.yaml'))
     joints = list(robot.joints)
@@ -188,8 +198,9 @@ def test_an_arm_is_validated_at_its_own_level(work, capsys):
     level = yaml.safe_load((REPOSITORY / 'config' / 'validation' / 'arm.yaml').read_text())
     write_yaml(work / 'short.yaml', level | {'episode_s': 1.0, 'command_s': 2.0, 'claim': {'success': 0.8}})
     words = ['validate', 'policy.yaml', '--robot', str(robot.path), '--level', 'short.yaml', '--episodes', '16', '--jobs', '1']
-    assert main(words) == 0
+    assert main([*words, '--html', 'arm.html']) == 0
     assert (work / 'passport.json').is_file()
+    assert (work / 'arm.html').is_file()
     assert 'bench' in capsys.readouterr().out
 
 
