@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which moment of one run is which moment of the other: both begin when the policy did, and count while commands agree.
 
-Wall time means nothing between two runs, and neither do their stamps. A policy with a gait clock starts it in its first tick,
-so that tick is the best origin; a trace without policy ticks is aligned by the mode `active`.
+Wall time means nothing between two runs, and neither do their stamps. A policy with a gait clock that always runs starts it
+in its first tick, so that tick is the best origin; any other begins to move with the first command that it is given. A trace
+without policy ticks is aligned by the mode `active`.
 """
 
 from __future__ import annotations
@@ -87,6 +88,16 @@ def _first_tick(run: Run) -> float | None:
     return float(run.ticks.time[starts[lengths.argmax()]])
 
 
+def _first_commanded_tick(run: Run) -> float | None:
+    """Return when a policy without a clock of its own was first told to move."""
+    phase = None if run.contract is None else run.contract.file.phase
+    first = _first_tick(run)
+    if run.ticks is None or first is None or (phase is not None and not phase.stop_at_zero_command):
+        return None
+    told = (run.ticks.time >= first) & run.ticks.command.any(axis=1)
+    return float(run.ticks.time[told.argmax()]) if told.any() else None
+
+
 def _activation(run: Run) -> float | None:
     spans = run.spans('active')
     return max(spans, key=lambda span: span[1] - span[0])[0] if spans else None
@@ -99,6 +110,7 @@ def _first_command(run: Run) -> float | None:
 
 
 BEGINNINGS: Mapping[str, Callable[[Run], float | None]] = {
+    'the first tick with a command': _first_commanded_tick,
     "the policy's first tick": _first_tick,
     'the mode active': _activation,
     'the first command': _first_command,

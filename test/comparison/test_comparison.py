@@ -58,11 +58,22 @@ def test_the_clocks_and_rates_of_the_runs_do_not_matter(read, plain):
     """One recorded at 200 Hz in simulated time, one at 250 Hz in the system's."""
     other = read(Recording(clock=1_700_000_123.4, rate_hz=250.0))
     comparison = compare_runs(plain, other)
-    assert comparison.alignment.by == "the policy's first tick"
     assert comparison.alignment.begin == pytest.approx((11.0, 1_700_000_124.4))
     position = comparison.quantities['position'].measures
     assert position.lag_of_all_s == pytest.approx(0, abs=1e-4)
     assert position.rmse.max() < 2e-3  # of a straight line between samples
+
+
+def test_a_clock_that_waits_for_a_command_is_aligned_by_it_and_one_that_runs_by_its_first_tick(read):
+    a, b = (read(Recording(command=(0.0, 0.0, 0.0), later=(begin, (0.5, 0.0, 0.0)))) for begin in (1.5, 1.74))
+    assert a.contract.file.phase.stop_at_zero_command
+    waiting = compare_runs(a, b).alignment
+    assert (waiting.by, waiting.begin) == ('the first tick with a command', pytest.approx((11.5, 11.74)))
+    assert waiting.agreeing == 1.0
+    phase = CONTRACT.file.phase.model_copy(update={'stop_at_zero_command': False})
+    runs = replace(CONTRACT, file=CONTRACT.file.model_copy(update={'phase': phase}))
+    running = compare_runs(replace(a, contract=runs), replace(b, contract=runs)).alignment
+    assert (running.by, running.begin) == ("the policy's first tick", pytest.approx((11.0, 11.0)))
 
 
 def test_without_policy_ticks_the_mode_aligns_and_without_modes_the_first_command(read, plain):
