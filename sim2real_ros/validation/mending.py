@@ -3,7 +3,8 @@
 
 What a policy does not get on with is often the same in every episode (a gain twice as high, a motor of half the strength), so
 nothing that was drawn explains it. Undoing it does: the margins of the same episodes rise. They do so visibly where nothing
-else tips the robot over: on flat ground, without pushes. Changes are tried one by one; two faults that hide each other are not found, and a change that helps is a pointer to where to look, no proof.
+else tips the robot over: on flat ground, without pushes. Changes are tried one by one; two faults that hide each other are
+not found, and a change that helps is a pointer to where to look, no proof.
 """
 
 from __future__ import annotations
