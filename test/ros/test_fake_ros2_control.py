@@ -50,7 +50,7 @@ def test_the_stack_walks_with_shuffled_joints_and_default_qos_outlasts_a_pause_a
         ended = stack.operator.time
         for name in ('policy_node', 'safety_node', 'watchdog_node'):
             assert stack.end(name) == 0
-        stack.spin(1.0)
+        stack.spin(3.0)  # a limp leg may sink for a second
     assert_started_in_order(stack)
     active = stack.trace['mode'] == 'active'
     way = stack.trace['qpos'][active][-1, 0] - stack.trace['qpos'][active][0, 0]
@@ -58,8 +58,8 @@ def test_the_stack_walks_with_shuffled_joints_and_default_qos_outlasts_a_pause_a
     assert way > 0.3 * 0.002 * active.sum()
     assert stack.since(0)['lean'].max() < UPRIGHT
     last = stack.since(ended)
-    assert not last['torque'][-400:].any(), 'the controller would hold it for ever'
-    assert last['speed'][-400:].max() < 0.5, 'it lies still'
+    assert not last['torque'][-1000:].any(), 'the controller would hold it for ever'
+    assert last['speed'][-100:].max() < 0.5, 'it lies still'
 
 
 def test_a_foreign_command_of_the_wrong_size_makes_the_robot_limp_and_the_next_activation_does_not_throw_it(tmp_path):
