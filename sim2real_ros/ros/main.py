@@ -7,11 +7,13 @@ import gc
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 import rclpy
+from rclpy.duration import Duration
 from rclpy.exceptions import InvalidNamespaceException, InvalidNodeNameException, ParameterException
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation as _rclpy
@@ -23,6 +25,7 @@ from sim2real_ros.errors import ParameterError, Sim2RealError
 GARBAGE = 20_000  # objects between two collections; loops of a few dozen live ones need no more
 # How long a thread of Python may keep the others waiting: the default of 5 ms is more than two ticks of a control loop.
 SWITCH_INTERVAL_S = 0.001
+LAST_WORDS_S = 0.3  # for all that a node has published
 
 # what rclpy raises for names and parameters that a user got wrong, where we do not say it better
 ROS_MISTAKES = (ParameterException, InvalidNamespaceException, InvalidNodeNameException)
@@ -74,8 +77,16 @@ def run_node(make: Callable[[], Node]) -> int:
     finally:
         if node is not None:
             node.close()
+            _deliver(node)
             node.destroy_node()
         rclpy.try_shutdown()
+
+
+def _deliver(node: Node) -> None:
+    """Wait until the last words have come across: what lies in the memory of a process that ends is lost with it."""
+    deadline = time.monotonic() + LAST_WORDS_S  # readers that were killed acknowledge nothing
+    for publisher in node.publishers:
+        publisher.wait_for_all_acked(Duration(seconds=max(0.0, deadline - time.monotonic())))
 
 
 def _start_ros() -> None:

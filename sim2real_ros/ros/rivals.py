@@ -14,6 +14,7 @@ from typing import Any
 from rclpy.node import Node
 
 WATCHDOG_NODE = 'watchdog_node'
+NAMESAKE = ' (one that was killed is listed for up to 20 s after its death: wait, then reset)'  # participant lease of DDS
 LIST_CONTROLLERS = 'controller_manager/list_controllers'  # of our namespace
 
 
@@ -60,7 +61,8 @@ def foreign_publishers(publishers: Iterable[tuple[str, str]], own: tuple[str, st
     if not others:
         return ''
     names = ', '.join(f'{namespace.rstrip("/")}/{name}' for name, namespace in others)
-    return f'{names} publishes on {topic} as well: only one node may command the motors, stop the other one'
+    text = f'{names} publishes on {topic} as well: only one node may command the motors, stop the other one'
+    return text + (NAMESAKE if set(others) & set(allowed) else '')
 
 
 def holders(controllers: Iterable[Any], joints: Iterable[str], topic: str) -> str:

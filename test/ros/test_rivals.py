@@ -24,11 +24,14 @@ def test_the_node_itself_and_its_watchdog_are_no_rivals():
 def test_a_foreign_publisher_is_named_with_its_namespace():
     text = foreign_publishers([OWN, ('teleop', '/'), ('teleop', '/lab')], OWN, TOPIC)
     assert '/teleop, /lab/teleop publishes on /dog/effort_controller/commands' in text
+    assert 'killed' not in text
 
 
 def test_a_second_safety_node_of_the_same_name_is_a_rival():
     """Two launches of the same robot: the most likely mistake of all."""
-    assert '/dog/safety_node' in foreign_publishers([OWN, OWN], OWN, TOPIC)
+    text = foreign_publishers([OWN, OWN], OWN, TOPIC)
+    assert '/dog/safety_node publishes' in text
+    assert 'one that was killed is listed for up to 20 s' in text
 
 
 def test_a_watchdog_of_another_namespace_is_a_rival():
