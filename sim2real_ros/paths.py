@@ -95,6 +95,18 @@ def writable_file(path: Path, option: str) -> Path:
     return path
 
 
+def write_text(path: Path, text: str, option: str) -> None:
+    """Write the text that a run ends with; raises OutputError as `writable_file` does, which was asked before it.
+
+    Since then the disk may have filled; a folder that somebody removed is made again.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding='utf-8')
+    except OSError as error:
+        raise OutputError(f'{option}: cannot write the file {path}: {error.strerror}') from None
+
+
 def writable_folder(path: Path, option: str) -> Path:
     """Make a folder to write into and return it; raises OutputError as `writable_file` does."""
     try:

@@ -4,13 +4,14 @@
 import importlib.util
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 from makers import REPOSITORY
 
 from sim2real_ros import paths
 from sim2real_ros.errors import NotFoundError, OutputError
-from sim2real_ros.paths import writable_file, writable_folder
+from sim2real_ros.paths import writable_file, writable_folder, write_text
 
 
 def install(prefix, site='lib/python3.12/site-packages'):
@@ -130,6 +131,19 @@ def test_what_cannot_be_written_is_refused_with_the_option_that_gave_it(tmp_path
         writable_file(tmp_path / 'file' / 'x', '--json')
     with pytest.raises(OutputError, match=r'^--run: cannot write into the folder .*file: a file of this name is there$'):
         writable_folder(tmp_path / 'file', '--run')
+
+
+@pytest.mark.skipif(not Path('/dev/full').exists(), reason='there is no device that is always full')
+def test_a_disk_that_has_filled_meanwhile_is_told_with_the_option():
+    with pytest.raises(OutputError, match=r'^--json: cannot write the file /dev/full: No space left on device$'):
+        write_text(Path('/dev/full'), 'figures', '--json')
+
+
+def test_a_result_is_written_into_a_folder_that_was_removed_meanwhile(tmp_path):
+    path = writable_file(tmp_path / 'a' / 'figures.json', '--json')
+    path.parent.rmdir()
+    write_text(path, 'figures', '--json')
+    assert path.read_text() == 'figures'
 
 
 def test_a_writable_folder_is_made_and_left_empty(tmp_path):

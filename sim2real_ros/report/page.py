@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sim2real_ros.errors import DependencyError
-from sim2real_ros.paths import writable_file
+from sim2real_ros.paths import write_text
 from sim2real_ros.report.style import COLOURS, STYLE
 
 Level = Literal['good', 'warn', 'bad', 'plain']
@@ -120,7 +120,7 @@ class Page:
 
     def write(self, path: Path, option: str = '--html') -> None:
         """Write the page to a file; raises OutputError when it cannot be written."""
-        writable_file(path, option).write_text(self.html(), encoding='utf-8')
+        write_text(path, self.html(), option)
 
 
 def require_plotly() -> Any:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sim2real_ros.paths import writable_file
+from sim2real_ros.paths import writable_file, write_text
 from sim2real_ros.robot import load_robot
 from sim2real_ros.tools.assessment import HELD, NONE, TESTED, Assessment, JointFigures, assess
 
@@ -46,7 +46,7 @@ def main(arguments: argparse.Namespace) -> int:
     console.print(_gains(found))
     _verdict(console, found)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(found.document(), indent=2) + '\n', encoding='utf-8')
+        write_text(arguments.json, json.dumps(found.document(), indent=2) + '\n', '--json')
     return 1 if found.faults or (arguments.strict and found.weak) else 0
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sim2real_ros.paths import writable_file
+from sim2real_ros.paths import writable_file, write_text
 from sim2real_ros.policy.inspection import inspect, passed
 from sim2real_ros.tools.arguments import milliseconds
 
@@ -46,5 +46,5 @@ def main(arguments: argparse.Namespace) -> int:
         text = json.dumps(
             {'policy': arguments.policy, 'passed': passed(checks), 'checks': [asdict(c) for c in checks]}, indent=2
         )
-        arguments.json.write_text(text + '\n', encoding='utf-8')
+        write_text(arguments.json, text + '\n', '--json')
     return 0 if passed(checks) else 1

@@ -16,7 +16,7 @@ from rich.table import Table
 
 from sim2real_ros.comparison.comparison import Comparison, compare_runs, refuse_other_robots
 from sim2real_ros.comparison.page import age_rows, facts, quantity_rows, sentence, write_page
-from sim2real_ros.paths import writable_file
+from sim2real_ros.paths import writable_file, write_text
 from sim2real_ros.recording.reading import load_run
 from sim2real_ros.report.page import require_plotly
 
@@ -48,7 +48,7 @@ def main(arguments: argparse.Namespace) -> int:
     comparison = compare_runs(a, b)
     _print(comparison)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(figures(comparison), indent=2) + '\n', encoding='utf-8')
+        write_text(arguments.json, json.dumps(figures(comparison), indent=2) + '\n', '--json')
     if arguments.html is not None:
         write_page(comparison, arguments.html)
         print(f'the page is in {arguments.html}')

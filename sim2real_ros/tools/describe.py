@@ -10,7 +10,7 @@ from pathlib import Path
 from sim2real_ros.description import Description, controllers, for_gazebo, for_ros2_control, gazebo
 from sim2real_ros.description.gazebo_names import GENERATIONS
 from sim2real_ros.errors import OutputError
-from sim2real_ros.paths import writable_file
+from sim2real_ros.paths import writable_file, write_text
 from sim2real_ros.robot import load_robot
 
 BACKENDS = ('gazebo', 'ros2_control', 'mujoco', 'controllers')
@@ -45,7 +45,7 @@ def main(arguments: argparse.Namespace) -> int:
         parameters = _parameters(arguments, out)
         described = for_gazebo(robot, gazebo(arguments.gazebo), parameters, namespace=namespace, start=arguments.pose)
         if arguments.controllers is None:
-            parameters.write_text(controllers(robot, namespace), encoding='utf-8')
+            write_text(parameters, controllers(robot, namespace), '--controllers')
     else:
         from sim2real_ros.description.mujoco import for_mujoco  # noqa: PLC0415 - the others need no MuJoCo
 
@@ -55,7 +55,7 @@ def main(arguments: argparse.Namespace) -> int:
     if out is None:
         print(described.text, end='')
     else:
-        out.write_text(described.text, encoding='utf-8')
+        write_text(out, described.text, '-o')
     return 0
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sim2real_ros.contract import Contract, load_contract
-from sim2real_ros.paths import writable_file
+from sim2real_ros.paths import writable_file, write_text
 from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.sim.fleet_stack import FleetStack
 from sim2real_ros.sim.randomization import Ranges, nominal
@@ -70,7 +70,7 @@ def main(arguments: argparse.Namespace) -> int:
             'policy': contract.file.name, 'id': contract.id, 'nominal': [_figures(f) for f in followed],
             'episodes': len(fallen), 'fallen': int(fallen.sum()), 'limited_share': limited,
         }  # fmt: skip
-        arguments.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
+        write_text(arguments.json, json.dumps(figures, indent=2) + '\n', '--json')
     return 0 if good else 1
 
 

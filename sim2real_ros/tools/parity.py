@@ -17,7 +17,7 @@ from sim2real_ros.contract import Contract, load_contract
 from sim2real_ros.parity.compare import Report, compare
 from sim2real_ros.parity.recorded import trace_of_run
 from sim2real_ros.parity.trace import Trace, load_trace
-from sim2real_ros.paths import writable_file
+from sim2real_ros.paths import writable_file, write_text
 from sim2real_ros.recording.bag import is_bag
 from sim2real_ros.recording.reading import load_run
 
@@ -41,7 +41,7 @@ def main(arguments: argparse.Namespace) -> int:
     trace = _trace(arguments.trace, contract, arguments.namespace)
     report = compare(contract, trace)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(asdict(report), indent=2) + '\n', encoding='utf-8')
+        write_text(arguments.json, json.dumps(asdict(report), indent=2) + '\n', '--json')
     for note in report.notes:
         print(f'{note.where} differs by {note.largest:.1e}: {note.cause}')
     if report.agrees:
@@ -51,7 +51,7 @@ def main(arguments: argparse.Namespace) -> int:
     if report.mended is not None and arguments.mend is not None:
         if contract.model_path is not None:
             report.mended['model'] = {**report.mended['model'], 'file': str(contract.model_path)}
-        arguments.mend.write_text(yaml.safe_dump(report.mended, sort_keys=False, width=128), encoding='utf-8')
+        write_text(arguments.mend, yaml.safe_dump(report.mended, sort_keys=False, width=128), '--mend')
         print(f'the contract that agrees is in {arguments.mend}')
     return 1
 
