@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 
 
 def positive(text: str) -> int:
@@ -44,6 +45,15 @@ def _whole(text: str, smallest: int) -> int:
     if number < smallest:
         raise argparse.ArgumentTypeError(f'"{text}" is not a whole number of at least {smallest}')
     return number
+
+
+def namespace(text: str) -> str:
+    """Return a ROS namespace without the slashes around it."""
+    if not re.fullmatch(r'/?([A-Za-z_]\w*(/[A-Za-z_]\w*)*/?)?', text, re.ASCII):
+        raise argparse.ArgumentTypeError(
+            f'"{text}" is no namespace: letters, digits and underscores are possible, no digit first'
+        )
+    return text.strip('/')
 
 
 def remapping(text: str) -> tuple[str, str]:

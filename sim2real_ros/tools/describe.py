@@ -12,6 +12,7 @@ from sim2real_ros.description.gazebo_names import GENERATIONS
 from sim2real_ros.errors import OutputError
 from sim2real_ros.paths import writable_file, write_text
 from sim2real_ros.robot import load_robot
+from sim2real_ros.tools.arguments import namespace
 
 BACKENDS = ('gazebo', 'ros2_control', 'mujoco', 'controllers')
 
@@ -29,23 +30,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     generations = f'{", ".join(GENERATIONS)}; by default what is installed (harmonic: and every later one)'
     parser.add_argument('--gazebo', default='', metavar='GENERATION', help=generations)
     parser.add_argument('--pose', default='', help="pose in which it begins; by default the robot file's start_pose")
-    parser.add_argument('--namespace', default='', help='of the controller manager')
+    parser.add_argument('--namespace', type=namespace, default='', help='of the controller manager')
 
 
 def main(arguments: argparse.Namespace) -> int:
     """Write or print the document; what was replaced is told on stderr."""
-    robot, out, namespace = load_robot(arguments.robot), arguments.output, arguments.namespace.strip('/')
+    robot, out = load_robot(arguments.robot), arguments.output
     if out is not None:
         out = writable_file(out.expanduser(), '-o')
     if arguments.backend == 'controllers':
-        described = Description(controllers(robot, namespace))
+        described = Description(controllers(robot, arguments.namespace))
     elif arguments.backend == 'ros2_control':
         described = for_ros2_control(robot, arguments.plugin, start=arguments.pose)
     elif arguments.backend == 'gazebo':
         parameters = _parameters(arguments, out)
-        described = for_gazebo(robot, gazebo(arguments.gazebo), parameters, namespace=namespace, start=arguments.pose)
+        described = for_gazebo(robot, gazebo(arguments.gazebo), parameters, namespace=arguments.namespace, start=arguments.pose)
         if arguments.controllers is None:
-            write_text(parameters, controllers(robot, namespace), '--controllers')
+            write_text(parameters, controllers(robot, arguments.namespace), '--controllers')
     else:
         from sim2real_ros.description.mujoco import for_mujoco  # noqa: PLC0415 - the others need no MuJoCo
 

@@ -15,12 +15,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from sim2real_ros.errors import DependencyError, NotFoundError, RunError
+from sim2real_ros.errors import NotFoundError, RunError
 from sim2real_ros.preflight.checks import examine, may_arm
 from sim2real_ros.preflight.finding import Finding, Level
 from sim2real_ros.preflight.wiring import NAME, wiring_findings
 from sim2real_ros.robot import Robot, load_robot
-from sim2real_ros.tools.arguments import watched_seconds
+from sim2real_ros.tools.arguments import namespace, watched_seconds
+from sim2real_ros.tools.processes import require_ros
 
 if TYPE_CHECKING:
     from sim2real_ros.ros.preflight import Look
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--robot', default='', help='shipped name or robot YAML file (default: that of the running safety_node)'
     )
-    parser.add_argument('--namespace', default='', help='of the stack')
+    parser.add_argument('--namespace', type=namespace, default='', help='of the stack')
     parser.add_argument('--seconds', type=watched_seconds, default=2.0, help='to watch, 0.5 to 60 (default 2)')
     parser.add_argument('--wiggle', action='store_true', help='then turn each joint a little, to find wrong orders and signs')
     parser.add_argument('--yes', action='store_true', help='do not ask before that')
@@ -47,12 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Look, print, and return 0 when nothing speaks against arming the robot, else 1."""
-    try:
-        from sim2real_ros.ros.preflight import Look  # noqa: PLC0415 - rclpy only where ROS is used
-    except ImportError as error:
-        raise DependencyError(
-            f'ROS 2 for Python is missing ({error}): source your ROS 2 installation, or pip install "sim2real_ros[ros]"'
-        ) from None
+    require_ros()
+    from sim2real_ros.ros.preflight import Look  # noqa: PLC0415 - rclpy only where ROS is used
+
     os.nice(NICENESS)
     with Look(arguments.namespace) as look:
         robot = _robot(look, arguments.robot)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import importlib
 import json
 import signal
 import subprocess
@@ -12,10 +13,20 @@ import time
 from collections.abc import Sequence
 
 from sim2real_ros.bringup import Options, Process
-from sim2real_ros.errors import RunError
+from sim2real_ros.errors import DependencyError, RunError
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 PATIENCE_S = 10.0  # for a clean end; then SIGKILL
+
+
+def require_ros() -> None:
+    """Raise DependencyError when ROS 2 for Python, or its messages, are missing."""
+    try:
+        importlib.import_module('sim2real_ros.ros.operator')
+    except ImportError as error:
+        raise DependencyError(
+            f'ROS 2 for Python is missing ({error}): source your ROS 2 installation, or pip install "sim2real_ros[ros]"'
+        ) from None
 
 
 def command_line(process: Process, options: Options) -> list[str]:

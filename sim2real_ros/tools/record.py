@@ -12,14 +12,14 @@ from pathlib import Path
 
 from sim2real_ros.bringup import Options, Process
 from sim2real_ros.recording.writer import dated_folder, new_folder
-from sim2real_ros.tools.arguments import remapping
-from sim2real_ros.tools.processes import command_line
+from sim2real_ros.tools.arguments import namespace, remapping
+from sim2real_ros.tools.processes import command_line, require_ros
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument('folder', type=Path, nargs='?', help='of the recording, must not exist (default: run_<UTC time>)')
-    parser.add_argument('--namespace', default='', help='of the stack')
+    parser.add_argument('--namespace', type=namespace, default='', help='of the stack')
     parser.add_argument(
         '--remap', type=remapping, action='append', default=[], metavar='NAME:=TOPIC',
         help='where a topic of ours has another name, as imu/data:=imu_sensor_broadcaster/imu',
@@ -29,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Become the recorder; the exit code is that of `recorder_node`."""
+    require_ros()
     folder = new_folder(arguments.folder or dated_folder(), 'FOLDER')
     process = Process('recorder_node', {'folder': str(folder)}, remappings=tuple(arguments.remap))
     line = command_line(process, Options(namespace=arguments.namespace))

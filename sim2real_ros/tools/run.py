@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,13 +17,14 @@ import numpy as np
 from sim2real_ros import bringup
 from sim2real_ros.contract import load_contract
 from sim2real_ros.document import read_yaml
-from sim2real_ros.errors import DependencyError, DocumentError
+from sim2real_ros.errors import DocumentError
 from sim2real_ros.paths import writable_file
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.recording.writer import METADATA, new_folder, require_rosbags
 from sim2real_ros.robot import load_robot
 from sim2real_ros.safety.adoption import adopt
-from sim2real_ros.tools.processes import Stack
+from sim2real_ros.tools.arguments import namespace
+from sim2real_ros.tools.processes import Stack, require_ros
 from sim2real_ros.tools.summary import Segment, summarise
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=('X', 'Y', 'YAW'),
         help='one command (m/s, m/s, rad/s) instead of a tour',
     )
-    parser.add_argument('--namespace', default='', help='namespace of nodes and topics')
+    parser.add_argument('--namespace', type=namespace, default='', help='namespace of nodes and topics')
     parser.add_argument('--view', action='store_true', help="open MuJoCo's viewer")
     parser.add_argument('--free', action='store_true', help='free running in real time, as hardware; default is lockstep')
     parser.add_argument('--real-time-factor', type=float, default=1.0, help='simulated s per real s; 0: as fast as possible')
@@ -74,12 +74,9 @@ def main(arguments: argparse.Namespace) -> int:
     _check(arguments)
     # a simulated robot must never meet a real one on the network
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    try:
-        from sim2real_ros.ros.operator import Operator  # noqa: PLC0415 - rclpy only where ROS is used
-    except ImportError as error:
-        raise DependencyError(
-            f'ROS 2 for Python is missing ({error}): source your ROS 2 installation, or pip install "sim2real_ros[ros]"'
-        ) from None
+    require_ros()
+    from sim2real_ros.ros.operator import Operator  # noqa: PLC0415 - rclpy only where ROS is used
+
     with tempfile.TemporaryDirectory() as folder:
         trace = arguments.trace or Path(folder) / 'trace.npz'
         options = bringup.Options(
@@ -114,8 +111,6 @@ def _check(arguments: argparse.Namespace) -> None:
         faults.append(f'--real-time-factor is {arguments.real_time_factor:g}; 0 (as fast as possible) to 100 are possible')
     if arguments.command is not None and not np.isfinite(arguments.command).all():
         faults.append('--command: three finite numbers are expected')
-    if not re.fullmatch(r'(/?[A-Za-z_]\w*)*', arguments.namespace):
-        faults.append(f'--namespace "{arguments.namespace}": letters, digits and underscores are possible, no digit first')
     if arguments.params_file:
         read_yaml(Path(arguments.params_file))
     if arguments.trace is not None:

@@ -9,7 +9,7 @@ import importlib.util
 import pytest
 
 from sim2real_ros.tools import cli
-from sim2real_ros.tools.arguments import not_negative, positive
+from sim2real_ros.tools.arguments import namespace, not_negative, positive
 
 has_torch = importlib.util.find_spec('torch') is not None and importlib.util.find_spec('rsl_rl') is not None
 trains = pytest.mark.skipif(not has_torch, reason='training needs the extra `train`')
@@ -36,6 +36,10 @@ def refusal(capsys, line: list[str]) -> str:
         ('evaluate nothing', 'policy "nothing" is neither a path nor one of the shipped ones: go2_terrain, go2_velocity'),
         ('run --seconds -1', '--seconds is -1; 1 to 3600 are possible'),
         ('run --trace /proc/none/trace.npz', '--trace: cannot write the file /proc/none/trace.npz'),
+        ('run --namespace 2dogs', '--namespace: "2dogs" is no namespace'),
+        ('record --namespace a/2', '--namespace: "a/2" is no namespace'),
+        ('preflight --namespace a//b', '--namespace: "a//b" is no namespace'),
+        ('describe go2 --for gazebo --namespace my-dog', '--namespace: "my-dog" is no namespace'),
         ('run --policy nothing', 'policy "nothing" is neither'),
         ('run --params-file nothing.yaml', 'cannot read nothing.yaml: No such file'),
         ('show nothing', 'policy "nothing" is neither'),
@@ -68,3 +72,14 @@ def test_whole_numbers_are_read(kind, text, number):
 def test_what_is_no_positive_whole_number_is_refused(text):
     with pytest.raises(argparse.ArgumentTypeError, match='of at least 1'):
         positive(text)
+
+
+@pytest.mark.parametrize(('text', 'name'), [('', ''), ('/', ''), ('dog', 'dog'), ('/dog/', 'dog'), ('/lab/dog_2', 'lab/dog_2')])
+def test_namespaces_are_read_with_and_without_the_slashes_around_them(text, name):
+    assert namespace(text) == name
+
+
+def test_a_long_name_that_is_no_namespace_is_refused_at_once():
+    """A pattern that tries every way to cut it up would not come to an end."""
+    with pytest.raises(argparse.ArgumentTypeError, match='is no namespace'):
+        namespace('a' * 60 + '-')
