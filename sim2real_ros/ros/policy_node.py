@@ -245,8 +245,6 @@ class PolicyNode(LifecycleNode):
             return partial(self._shadow.take, None)
         pilot = self._exchange.load(self._place(text))
         _refuse_missing(self._robot, pilot)
-        if name == 'policy':
-            self._passports.admit(pilot.contract, self._robot)
         self._listen(pilot)
         return partial(self._bring_in if name == 'policy' else self._shadow.take, pilot)
 
@@ -256,6 +254,7 @@ class PolicyNode(LifecycleNode):
         assert loop is not None
         assert exchange is not None
         assert old is not None
+        self._passports.admit(pilot.contract, self._robot)
         if loop.running:
             exchange.bring_in(pilot)
         else:  # nobody is driving

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sim2real_ros.validation.episode import lowest_margins
 from sim2real_ros.validation.mending import Mend
 from sim2real_ros.validation.schema import ValidationFile
 from sim2real_ros.validation.study import Outcome
@@ -29,7 +30,7 @@ def print_outcome(outcome: Outcome, took: str) -> None:
         table.add_row(stratum.scenario, str(stratum.n), str(stratum.failures), success)
     console.print(table)
     worst = _table('lowest margins', 'episode', 'margin', 'why')
-    for episode in sorted(outcome.episodes, key=lambda episode: (episode.margin, episode.id))[:SHOWN]:
+    for episode in lowest_margins(outcome.episodes, SHOWN):
         why = f'{episode.reason} at {episode.end_s:.1f} s' if episode.reason else ''
         worst.add_row(episode.id, f'{episode.margin:+.2f}', why)
     console.print(worst)

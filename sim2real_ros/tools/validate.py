@@ -22,6 +22,7 @@ from sim2real_ros.tools.replay_episode import replay
 from sim2real_ros.tools.study_progress import StudyProgress
 from sim2real_ros.tools.study_summary import print_curves, print_found, print_mends, print_outcome
 from sim2real_ros.validation.comparison import Comparison
+from sim2real_ros.validation.episode import lowest_margins
 from sim2real_ros.validation.episodes import Trial
 from sim2real_ros.validation.fingerprint import fingerprint
 from sim2real_ros.validation.ledger import Ledger
@@ -107,7 +108,7 @@ def _trial(arguments: argparse.Namespace, policy: str) -> tuple[Trial, int]:
 
 
 def _run(study: Study, workers: Workers, fresh: bool) -> Outcome:
-    with Ledger(study.folder / 'episodes.jsonl', fingerprint(study.trial), fresh=fresh) as ledger:
+    with Ledger(study.folder / 'episodes.jsonl', fingerprint(study.trial), study.terms, fresh=fresh) as ledger:
         done = len(ledger.episodes)
         if done:
             Console(highlight=False).print(f'{done} episodes were run before: {ledger.path}', markup=False, soft_wrap=True)
@@ -158,10 +159,16 @@ def _mends(outcome: Outcome, workers: Workers) -> list[Mend]:
 
 def _passport(outcome: Outcome, curves: list[Curve]) -> None:
     trial, console = outcome.study.trial, Console(highlight=False)
+    reason = ''
     if not trial.level.passport:
-        console.print(
-            f'no passport: level {trial.level.name} earns none, validate at the level standard', markup=False, soft_wrap=True
+        reason = f'level {trial.level.name} earns none, validate at the level standard'
+    elif outcome.second_chance:
+        reason = (
+            f'these episodes were begun as a study of {outcome.began_as}, and are judged as {outcome.study.terms}: that is a '
+            'second chance to be lucky. Ask for the first once more, or start over with --fresh'
         )
+    if reason:
+        console.print(f'no passport: {reason}', markup=False, soft_wrap=True)
         return
     borne = {curve.name: curve.tolerance for curve in curves if curve.tolerance is not None}
     passport = Passport.issue(
@@ -171,15 +178,15 @@ def _passport(outcome: Outcome, curves: list[Curve]) -> None:
         console.print(f'passport: {write_passport(passport, trial.contract)}', markup=False, soft_wrap=True)
     except OutputError as error:
         path = outcome.study.folder / 'passport.json'
-        path.write_text(passport.to_json() + '\n', encoding='utf-8')
+        _write(path, passport.model_dump(mode='json', by_alias=True))
         console.print(f'{error}; it is in {path}, put it there', markup=False, soft_wrap=True)
 
 
 def _document(
     outcome: Outcome, curves: list[Curve], found: list[Found], mended: list[Mend], comparison: Comparison | None
 ) -> dict[str, Any]:
-    worst = sorted(outcome.episodes, key=lambda episode: (episode.margin, episode.id))[:5]
     level: ValidationFile = outcome.study.trial.level
+    worst = lowest_margins(outcome.episodes)
     return {
         'schema': 1, 'study': fingerprint(outcome.study.trial), 'verdict': outcome.verdict.document(),
         'level': level.model_dump(mode='json', by_alias=True), 'worst': [episode.document() for episode in worst],

@@ -81,10 +81,6 @@ class Controls:
         self._tick += 1
         return self.torque
 
-    def rest(self, lanes: np.ndarray) -> None:
-        """Let the limits forget robots (B,) bool that have come to their end."""
-        self._limiter.reset(lanes)
-
     def _ask(self, state: RobotState, command: np.ndarray) -> JointTargets:
         order = self._to_policy
         view = RobotState(

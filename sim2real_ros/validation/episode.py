@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -75,3 +75,8 @@ class Episode:
     def document(self) -> dict[str, Any]:
         """Return everything, for a line of JSON."""
         return asdict(self)
+
+
+def lowest_margins(episodes: Iterable[Episode], count: int = 5) -> list[Episode]:
+    """Return the episodes that came closest to failing, or failed first; the lowest margin first."""
+    return sorted(episodes, key=lambda episode: (episode.margin, episode.id))[:count]

@@ -14,6 +14,7 @@ from sim2real_ros.errors import DocumentError, JointError, NetworkError, SignalE
 from sim2real_ros.observation.needs import missing_signals
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import Robot
+from sim2real_ros.safety import SafetyFilter
 from sim2real_ros.safety.certificate import Certificate, certify
 from sim2real_ros.signals import RobotState
 from sim2real_ros.sim.ground import Ground
@@ -27,7 +28,6 @@ from sim2real_ros.validation.schema import ValidationFile
 from sim2real_ros.validation.scoring import Scores
 from sim2real_ros.validation.senses import Senses
 
-SIGNALS = ('imu', 'odom')  # that the plant can give beside the joint states
 BROKEN = 'fault network'  # an observation or action that is not finite; the policy node would stop
 
 
@@ -55,25 +55,27 @@ class Trial:
         """Prepare a study.
 
         Raises:
-            JointError: the policy does not drive every joint of the robot.
-            SignalError: it needs a signal that is not simulated here.
-            DocumentError: its rate is above that of the joint states.
+            JointError: the policy does not drive every joint of the robot, or one that it lacks.
+            SignalError: it needs a signal that the robot does not give, or that is not simulated here.
+            DocumentError: the safety filter would not accept it, or its rate is above that of the joint states.
             ModelFileError, NetworkError: it cannot be loaded.
         """
-        unknown = [joint for joint in robot.joints if joint not in contract.joints]
-        if unknown:
-            raise JointError(f'policy {contract.file.name} does not drive {", ".join(unknown)} of robot {robot.name}')
-        available = SIGNALS if robot.floating else ()
-        missing = missing_signals(contract, available)
-        if missing:
-            raise SignalError('validation does not simulate every signal that the policy needs: ' + '; '.join(missing))
         if contract.file.rate_hz > robot.sensors.rate_hz:
             fault = f'rate_hz: {contract.file.rate_hz:g} is above the {robot.sensors.rate_hz:g} Hz of the joint states'
             raise DocumentError(contract.source, [fault])
+        certificate = certify(robot)
+        SafetyFilter(robot, certificate=certificate).accept(contract)  # what the safety node refuses earns no passport
+        idle = [joint for joint in robot.joints if joint not in contract.joints]
+        if idle:
+            raise JointError(f'policy {contract.file.name} does not drive {", ".join(idle)} of robot {robot.name}')
+        given = {'imu': robot.floating, 'odom': robot.floating and robot.sensors.odom}
+        missing = missing_signals(contract, [name for name, there in given.items() if there])
+        if missing:
+            raise SignalError('validation does not simulate every signal that the policy needs: ' + '; '.join(missing))
         PolicyRunner(contract)  # what is wrong with the file shall show here, not as an episode that fails
         pose = contract.default_position[[contract.joints.index(joint) for joint in robot.joints]]
         height = standing_height(robot, pose) if robot.floating else 1.0
-        return cls(level, robot, contract, seed, certify(robot), pose, height, build_model(robot).nbody - 1)
+        return cls(level, robot, contract, seed, certificate, pose, height, build_model(robot).nbody - 1)
 
     def draw(self, scenario: str, indices: Sequence[int], z: np.ndarray | None = None) -> Draws:
         """Draw episodes of a scenario; see `draws.draw`."""

@@ -28,14 +28,16 @@ class Ledger:
     Attributes:
         path: of the file.
         episodes: that are in it, by id.
+        terms: of the verdict of the study that began it.
     """
 
-    def __init__(self, path: Path, header: dict[str, str], *, fresh: bool = False) -> None:
+    def __init__(self, path: Path, header: dict[str, str], terms: str = '', *, fresh: bool = False) -> None:
         """Open or begin a ledger.
 
         Args:
             path: `.jsonl`; its folder is made.
             header: fingerprint of the study.
+            terms: of its verdict; kept where it begins the ledger.
             fresh: forget what is in it.
 
         Raises:
@@ -43,7 +45,7 @@ class Ledger:
             RunError: another study is writing it, or it belongs to another study; the message says what differs.
             DocumentError: it is damaged.
         """
-        self.path, self.episodes = path, dict[str, Episode]()
+        self.path, self.episodes, self.terms = path, dict[str, Episode](), terms
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file: BinaryIO = path.open('a+b')
@@ -84,7 +86,7 @@ class Ledger:
         if len(whole) < len(content):
             self._file.truncate(len(whole))  # cut off in the middle of a line
         if not whole:
-            self._write([{'schema': SCHEMA, 'study': header}])
+            self._write([{'schema': SCHEMA, 'study': header, 'terms': self.terms}])
             return
         documents = [self._parse(number, line) for number, line in enumerate(whole.splitlines(), 1)]
         study = documents[0].get('study')
@@ -94,6 +96,7 @@ class Ledger:
         if different:
             listed = '\n'.join(f'  - {line}' for line in different)
             raise RunError(f'{self.path} holds the episodes of another study; {REMEDY}\n{listed}')
+        self.terms = str(documents[0].get('terms', ''))
         for number, document in enumerate(documents[1:], 2):
             self._take(number, document)
 

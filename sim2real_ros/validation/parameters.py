@@ -17,6 +17,7 @@ from sim2real_ros.validation.draws import PER_JOINT
 from sim2real_ros.validation.schema import ValidationFile
 
 OUT_OF_QUESTION = ('place', 'push_s', 'push_rad', 'yaw_rad', 'force_direction_rad', 'slope_direction_rad')
+PER_LINK = 'link_mass_factor'
 AXES = ('x', 'y', 'z')
 COMMANDS = ('x', 'y', 'yaw')
 COMMAND = 'command'
@@ -84,15 +85,15 @@ def parameters(draw: Mapping[str, Any], joints: Sequence[str]) -> dict[Parameter
             if name not in OUT_OF_QUESTION:
                 values[Parameter(name)] = float(drawn)
         elif name not in OUT_OF_QUESTION:
-            parts = (
-                joints
-                if name in PER_JOINT
-                else AXES
-                if len(drawn) <= len(AXES)
-                else [f'link {i + 1}' for i in range(len(drawn))]
-            )
-            values.update((Parameter(name, part), float(value)) for part, value in zip(parts, drawn, strict=False))
+            parts = _parts(name, len(drawn), joints)
+            values.update((Parameter(name, part), float(value)) for part, value in zip(parts, drawn, strict=True))
     return values
+
+
+def _parts(name: str, count: int, joints: Sequence[str]) -> Sequence[str]:
+    if name == PER_LINK:
+        return [f'link {i + 1}' for i in range(count)]
+    return joints if name in PER_JOINT else AXES[:count]
 
 
 def range_of(parameter: Parameter, level: ValidationFile, scenario: str) -> tuple[float, float] | None:

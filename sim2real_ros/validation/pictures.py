@@ -132,4 +132,7 @@ class Film(Scene):
         self._renderer.close()
         if kind is None and self._frames:
             first, *rest = self._frames
-            first.save(self._path, save_all=True, append_images=rest, duration=round(1e3 * FRAME_S), loop=0)
+            try:
+                first.save(self._path, save_all=True, append_images=rest, duration=round(1e3 * FRAME_S), loop=0)
+            except OSError as problem:
+                raise OutputError(f'cannot write the animation {self._path}: {problem.strerror}') from None

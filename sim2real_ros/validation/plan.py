@@ -29,7 +29,8 @@ class Chunk:
 
 def plan(level: ValidationFile, episodes: int) -> list[EpisodeId]:
     """Return the episodes of a study in the order in which they count."""
-    shares = {name: scenario.share for name, scenario in level.scenarios.items()}
+    total = sum(scenario.share for scenario in level.scenarios.values())  # below 1 where some were left out
+    shares = {name: scenario.share / total for name, scenario in level.scenarios.items()}
     counts, order = dict.fromkeys(shares, 0), []
     for place in range(1, episodes + 1):
         name = max(shares, key=lambda name: round(shares[name] * place - counts[name], 9))  # that lags furthest behind

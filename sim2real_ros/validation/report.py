@@ -15,7 +15,7 @@ import numpy as np
 
 from sim2real_ros.report.page import Page
 from sim2real_ros.validation.comparison import Comparison
-from sim2real_ros.validation.episode import Episode
+from sim2real_ros.validation.episode import Episode, lowest_margins
 from sim2real_ros.validation.figures import curves_figure, influence_figure, margins_figure, strata_figure, trace_figure
 from sim2real_ros.validation.fingerprint import fingerprint
 from sim2real_ros.validation.influence import LUCK, influences
@@ -26,7 +26,7 @@ from sim2real_ros.validation.statistics import percent
 from sim2real_ros.validation.study import Outcome
 from sim2real_ros.validation.tolerance import COMMAND_DELAY, command_age_margin
 from sim2real_ros.validation.tolerances import Curve
-from sim2real_ros.validation.traces import retrace, worst
+from sim2real_ros.validation.traces import retrace
 from sim2real_ros.validation.worst import Found
 
 PANELS = 8  # parameters that are drawn
@@ -164,7 +164,7 @@ def _tolerances(page: Page, level: ValidationFile, curves: Sequence[Curve], comm
 def _worst(page: Page, outcome: Outcome, found: Sequence[Found], command: str) -> None:
     if outcome.episodes:
         page.heading('Worst episodes', 'The lowest margins of the study. Pushes are dotted.')
-        for episode in worst(outcome.episodes):
+        for episode in lowest_margins(outcome.episodes):
             _episode(page, outcome, episode, episode.id, f'{command} --replay {episode.id}')
     if found:
         page.heading(

@@ -41,7 +41,7 @@ class Scores:
         self.alive = np.ones(size, bool)
         self._tilt, self._low = np.zeros(size), np.ones(size)
         self._torque, self._altered, self._ticks = np.zeros(size), np.zeros(size), np.zeros(size, int)
-        self._sum, self._count, self._way = np.zeros((size, AXES)), 0, np.zeros((size, AXES))
+        self._sum, self._count = np.zeros((size, AXES)), 0
         self._errors: list[np.ndarray] = []  # of each command, in shares of what is allowed
 
     def see_control(self) -> None:
@@ -100,7 +100,7 @@ class Scores:
                 else 0.0,
             ),
             TRACKING: 1.0 - figures['tracking_error'] if self._judged else 1.0,
-            FILTER: 1.0 - figures['altered_share'] / success.altered_share if success.altered_share else 1.0,
+            FILTER: 1.0 - figures['altered_share'] / max(success.altered_share, 1e-9),
         }
         worst = min(margins, key=lambda name: margins[name])
         return worst if margins[worst] < 0 else '', max(-1.0, margins[worst]), figures

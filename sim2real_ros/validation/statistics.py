@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
-from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 HALVINGS = 64  # of a bisection: past the resolution of a float
+
+
+def _stats() -> Any:
+    from scipy import stats  # noqa: PLC0415 - a robot that only shows what a passport says has none
+
+    return stats
 
 
 def binomial(n: int, rate: float, most: int) -> np.ndarray:
@@ -25,27 +30,8 @@ def binomial(n: int, rate: float, most: int) -> np.ndarray:
         rate: at which each fails.
         most: number of failures of the last entry; entries past n are 0.
     """
-    chances, top = np.zeros(most + 1), min(n, most)
-    if 0.0 < rate < 1.0:
-        k = np.arange(top + 1)
-        chances[: top + 1] = np.exp(_log_choose(n, top) + k * np.log(rate) + (n - k) * np.log1p(-rate))
-    elif rate <= 0.0:
-        chances[0] = 1.0
-    elif top == n:
-        chances[n] = 1.0
+    chances: np.ndarray = _stats().binom.pmf(np.arange(most + 1), n, rate)
     return chances
-
-
-@lru_cache(maxsize=256)
-def _log_choose(n: int, top: int) -> np.ndarray:
-    """Return the logarithms of n over k for k from 0 to `top`."""
-    k = np.arange(1, top + 1)
-    return np.concatenate(([0.0], np.cumsum(np.log(n - k + 1) - np.log(k))))
-
-
-def at_most(failures: int, n: int, rate: float) -> float:
-    """Return the probability of that many failures or fewer in n episodes."""
-    return min(1.0, float(binomial(n, rate, failures).sum())) if failures < n else 1.0
 
 
 def largest_rate(chance: Callable[[float], float], least: float) -> float:
@@ -59,26 +45,15 @@ def largest_rate(chance: Callable[[float], float], least: float) -> float:
 
 def lower_bound(failures: int, n: int, confidence: float) -> float:
     """Return the success rate that n episodes, a number fixed beforehand, prove with this confidence (one-sided)."""
-    if failures >= n:
-        return 0.0
-    return 1.0 - largest_rate(lambda rate: at_most(failures, n, rate), 1.0 - confidence)
-
-
-def interval(failures: int, n: int, confidence: float) -> tuple[float, float]:
-    """Return the Clopper-Pearson interval of the success rate (two-sided)."""
-    one_sided = 0.5 * (1.0 + confidence)
-    return lower_bound(failures, n, one_sided), 1.0 - lower_bound(n - failures, n, one_sided)
+    return float(_stats().beta.ppf(1.0 - confidence, n - failures, failures + 1)) if failures < n else 0.0
 
 
 def wilson(failures: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
     """Return Wilson's interval of the success rate, for plots."""
     if not n:
         return 0.0, 1.0
-    z, rate = NormalDist().inv_cdf(0.5 * (1.0 + confidence)), 1.0 - failures / n
-    centre = rate + z * z / (2 * n)
-    half = z * np.sqrt(rate * (1.0 - rate) / n + z * z / (4 * n * n))
-    scale = 1.0 + z * z / n
-    return max(0.0, float((centre - half) / scale)), min(1.0, float((centre + half) / scale))
+    low, high = _stats().binomtest(n - failures, n).proportion_ci(confidence, 'wilson')
+    return float(low), float(high)
 
 
 def episodes_needed(success: float, confidence: float) -> int:
@@ -96,7 +71,8 @@ def mcnemar(first_only: int, second_only: int) -> float:
         first_only: pairs in which the first one alone failed.
         second_only: pairs in which the second one alone failed; pairs with one outcome say nothing.
     """
-    return min(1.0, 2.0 * at_most(min(first_only, second_only), first_only + second_only, 0.5))
+    pairs = first_only + second_only
+    return float(_stats().binomtest(first_only, pairs).pvalue) if pairs else 1.0
 
 
 def percent(share: float) -> str:

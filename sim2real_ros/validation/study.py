@@ -42,6 +42,13 @@ class Study:
         return Design.of(self.episodes, claim.success, claim.confidence, self.early)
 
     @property
+    def terms(self) -> str:
+        """What its verdict stands on, for people; fixed before the first episode."""
+        claim = self.trial.level.claim
+        end = 'may end before' if self.early else 'all of them'
+        return f'{self.episodes} episodes, {end}, {claim.success:g} with confidence {claim.confidence:g}'
+
+    @property
     def folder(self) -> Path:
         """Where its files go, from the folder in which it was started."""
         return FOLDER / f'{self.trial.contract.file.name}-{self.trial.level.name}-{self.trial.seed}'
@@ -55,11 +62,18 @@ class Outcome:
         study: what was asked.
         episodes: in the order of the plan, up to the end of the test.
         verdict: on the claim.
+        began_as: terms of the study that began the ledger; whoever judges its episodes by others has a second chance.
     """
 
     study: Study
     episodes: list[Episode]
     verdict: Verdict
+    began_as: str = ''
+
+    @property
+    def second_chance(self) -> bool:
+        """Whether the same episodes were begun under other terms."""
+        return self.began_as not in ('', self.study.terms)
 
 
 def conduct(study: Study, ledger: Ledger, workers: Workers, seen: Seen | None = None) -> Outcome:
@@ -95,7 +109,7 @@ def conduct(study: Study, ledger: Ledger, workers: Workers, seen: Seen | None = 
             seen(episodes)
     counted = [ledger.episodes[name] for name in ids if name in ledger.episodes]
     verdict = Verdict.of(study.trial.level, counted, study.episodes, early=study.early)
-    return Outcome(study, counted[: verdict.n], verdict)
+    return Outcome(study, counted[: verdict.n], verdict, ledger.terms)
 
 
 def run_chunk(trial: Trial, chunk: Chunk) -> list[Episode]:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a policy bears, held against what the running stack has.
 
-The age of a command is measured by the nodes from the stamp of a joint state to the torque that answers it. In a study
+The age of a command is measured from the arrival of a joint state to the arrival of the torque that answers it. In a study
 it is what delays the torque on its way from the safety filter to the motors, `command_delay_s`: with none, the torque that
-answers a state acts at once.
+answers a state acts at once. What passes before a state arrives (bus, driver, transport) is not in the figure: that is the
+tolerance `joint_delay_s`, and to be measured at the driver.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,8 +86,3 @@ def retrace(trial: Trial, episode: Episode, z: np.ndarray | None = None) -> Trac
 
 def _outcome(episode: Episode) -> tuple[object, ...]:
     return episode.reason, episode.end_s, episode.margin, dict(episode.figures)
-
-
-def worst(episodes: Sequence[Episode], count: int = 5) -> list[Episode]:
-    """Return the episodes with the lowest margins, the lowest first."""
-    return sorted(episodes, key=lambda episode: (episode.margin, episode.id))[:count]

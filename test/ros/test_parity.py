@@ -4,10 +4,12 @@
 import numpy as np
 import pytest
 from ros_traces import read_trace
+from std_msgs.msg import String
 
 from sim2real_ros.contract import load_contract
 from sim2real_ros.policy import PolicyRunner
 from sim2real_ros.robot import load_robot
+from sim2real_ros.ros import qos
 from sim2real_ros.safety import SafetyFilter
 from sim2real_ros.safety.modes import Event
 from sim2real_ros.sim.lockstep import Lockstep
@@ -46,6 +48,9 @@ def test_nodes_in_lockstep_follow_the_in_process_loop(start):
     """Joint positions agree within 1e-3 rad over 5 s of walking, mode changes at the same stamps."""
     with start() as running:
         running.operator.command = COMMAND
+        contracts = []  # a contract that came in the middle of the pose move would give it another goal
+        running.operator._node.create_subscription(String, 'policy/contract', contracts.append, qos.LATCHED)
+        running.operator.wait(lambda: contracts, 60, 'no policy')
         running.stand_up()
         running.spin(5.2)
     trace = read_trace(running.trace_file)

@@ -103,6 +103,16 @@ def test_a_level_that_earns_no_passport_says_so(work, capsys):
     assert 'no passport' in capsys.readouterr().out
 
 
+def test_episodes_that_are_judged_anew_under_other_terms_earn_no_passport(work, capsys):
+    assert run('--no-early-stop') == 0
+    (work / 'policy' / 'passport.json').unlink()
+    assert run() == 0
+    assert 'second chance' in ' '.join(capsys.readouterr().out.split())
+    assert not (work / 'policy' / 'passport.json').exists()
+    assert run('--no-early-stop') == 0
+    assert (work / 'policy' / 'passport.json').exists()
+
+
 def test_an_episode_is_replayed_and_compared_with_the_study(work, capsys):
     assert run() == 0
     capsys.readouterr()
@@ -186,7 +196,7 @@ def test_an_arm_is_validated_at_its_own_level(work, capsys):
     joints = list(robot.joints)
     make_onnx(work / 'policy.onnx', inputs={'obs': 14}, outputs={'actions': 7})
     data = contract_data(
-        name='arm_hold', robot=str(robot.path), joints=joints, commands={},
+        name='arm_hold', robot=robot.name, joints=joints, commands={},
         default_position=dict(zip(joints, robot.pose('stand').tolist(), strict=True)),
         stiffness=dict(zip(joints, robot.pose_move.stiffness.tolist(), strict=True)),
         damping=dict(zip(joints, robot.pose_move.damping.tolist(), strict=True)),

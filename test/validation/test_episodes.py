@@ -128,7 +128,7 @@ def test_an_arm_is_validated_without_base_gait_or_pushes(tmp_path):
 def test_what_cannot_be_validated_is_refused_before_it_runs(tmp_path):
     go2, walk = load_robot('go2'), load_contract('go2_velocity')
     arm7, reach = arm(tmp_path)
-    with pytest.raises(JointError, match='does not drive'):
+    with pytest.raises(JointError, match='which robot go2 does not have'):
         Trial.of(level(), go2, reach, 1)
     with pytest.raises(SignalError, match='an IMU'):
         Trial.of(level(), *arm(tmp_path, 'projected_gravity'), 1)

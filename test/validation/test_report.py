@@ -17,6 +17,7 @@ pytest.importorskip('scipy', reason='the extra `validate` is not installed')
 pytest.importorskip('mujoco.batch', reason='validation needs MuJoCo 4')
 
 from sim2real_ros.validation.draws import width  # noqa: E402
+from sim2real_ros.validation.episode import lowest_margins  # noqa: E402
 from sim2real_ros.validation.episodes import run  # noqa: E402
 from sim2real_ros.validation.fingerprint import fingerprint  # noqa: E402
 from sim2real_ros.validation.influence import influences  # noqa: E402
@@ -27,7 +28,7 @@ from sim2real_ros.validation.report import write_report  # noqa: E402
 from sim2real_ros.validation.schema import RangesSection  # noqa: E402
 from sim2real_ros.validation.study import Outcome, Study, run_chunk  # noqa: E402
 from sim2real_ros.validation.tolerances import Curve, Point  # noqa: E402
-from sim2real_ros.validation.traces import retrace, worst  # noqa: E402
+from sim2real_ros.validation.traces import retrace  # noqa: E402
 from sim2real_ros.validation.verdict import Verdict, by_id  # noqa: E402
 from sim2real_ros.validation.worst import Found  # noqa: E402
 
@@ -49,7 +50,7 @@ def outcome() -> Outcome:
 @pytest.fixture(scope='module')
 def path(outcome, tmp_path_factory):
     path = tmp_path_factory.mktemp('report') / 'report.html'
-    found = Found((0.5,) * width(), 0.12, worst(outcome.episodes)[0])
+    found = Found((0.5,) * width(), 0.12, lowest_margins(outcome.episodes)[0])
     write_report(path, outcome, command=COMMAND, curves=[CURVE], found=[found], mends=MENDS, command_age_s=0.0031)
     return path
 
@@ -75,7 +76,7 @@ def test_the_verdict_comes_before_everything_else(text, outcome):
 
 
 def test_worst_episodes_are_there_with_the_command_that_replays_them(text, outcome):
-    for episode in worst(outcome.episodes):
+    for episode in lowest_margins(outcome.episodes):
         assert f'{COMMAND} --replay {episode.id}' in text
     assert f'{COMMAND} --replay worst:1' in text
 
@@ -116,7 +117,7 @@ def test_mends_tolerances_and_this_machine_are_told(text):
 
 
 def test_a_trace_is_the_episode_once_more(outcome):
-    own, episode = outcome.study.trial, worst(outcome.episodes)[0]
+    own, episode = outcome.study.trial, lowest_margins(outcome.episodes)[0]
     trace = retrace(own, episode)
     assert trace.same
     assert -1e-9 < episode.end_s - trace.time_s[-1] < own.contract.period_s
