@@ -31,8 +31,12 @@ help:
 demo: $(DEMO_STAMP)
 	@$(BIN)/sim2real run --seconds 20
 
+# tests of nodes run one by one: each starts several processes
+NODES = test/ros test/launch
+
 test: $(STAMP) lint
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 $(addprefix --ignore=,$(NODES))
+	$(BIN)/python -m pytest $(NODES)
 
 test-all: $(STAMP) lint
 	$(BIN)/python -m pytest -m ''

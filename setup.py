@@ -77,6 +77,7 @@ setup(
         'test': [
             'pytest<9',
             'pytest-timeout',
+            'pytest-xdist',
             'hypothesis',
             'onnx>=1.16',
             'plotly>=5.18',

@@ -10,6 +10,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 from makers import REPOSITORY
 
+# nodes that a test starts must not hear those of a test beside it
+os.environ.setdefault('ROS_DOMAIN_ID', str(20 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])))
+
 COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile('sim2real', COMMON, max_examples=50)
 settings.register_profile('nightly', COMMON, max_examples=100_000)  # name the tests, and add --timeout 0

@@ -25,11 +25,11 @@ from sim2real_ros.training.warm_start import warm_start
 
 NAME = 'go2_velocity'
 ENVIRONMENTS, STEPS = 512, 24  # robots, and ticks of each between two updates
-ITERATIONS, TERRAIN_ITERATIONS = 950, 400  # from scratch on the flat; from that policy on terrain
+ITERATIONS, TERRAIN_ITERATIONS = 950, 1000  # from scratch on the flat; from that policy on terrain
 FIRST_STD, WARM_STD = 0.8, 0.25  # of the actions
 PUSH_SPEED = 0.7  # m/s, harder than what the policy is judged by
-SLOPE = 0.22  # rad; of every robot its own, from level to this
-BUMPS, STEPS_UP = 0.035, 0.06  # m; see `Field.mixed`
+SLOPE = 0.26  # rad; of every robot its own, from level to this
+BUMPS, STEPS_UP = 0.045, 0.08  # m; see `Field.mixed`
 NETWORK = {'class_name': 'MLPModel', 'hidden_dims': [256, 128, 64], 'activation': 'elu', 'obs_normalization': True}
 
 

@@ -14,11 +14,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from sim2real_ros.errors import DocumentError, OutputError, RunError
-from sim2real_ros.validation.episode import Episode
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+
+from sim2real_ros.errors import DocumentError, NotFoundError, OutputError, RunError
+from sim2real_ros.validation.episode import Episode, EpisodeId
 from sim2real_ros.validation.fingerprint import differences
 
 SCHEMA = 1
+EPISODE = TypeAdapter(with_config(ConfigDict(extra='forbid', allow_inf_nan=False))(Episode))
 REMEDY = 'start over with --fresh, or move the file away'
 
 
@@ -88,31 +91,24 @@ class Ledger:
         if not whole:
             self._write([{'schema': SCHEMA, 'study': header, 'terms': self.terms}])
             return
-        documents = [self._parse(number, line) for number, line in enumerate(whole.splitlines(), 1)]
-        study = documents[0].get('study')
-        if not isinstance(study, dict) or documents[0].get('schema') != SCHEMA:
+        first, *lines = whole.splitlines()
+        document = _object(first)
+        study = document.get('study')
+        if not isinstance(study, dict) or document.get('schema') != SCHEMA:
             raise DocumentError(str(self.path), [f'line 1: is not the header of a ledger; {REMEDY}'])
         different = differences(study, header)
         if different:
             listed = '\n'.join(f'  - {line}' for line in different)
             raise RunError(f'{self.path} holds the episodes of another study; {REMEDY}\n{listed}')
-        self.terms = str(documents[0].get('terms', ''))
-        for number, document in enumerate(documents[1:], 2):
-            self._take(number, document)
+        self.terms = str(document.get('terms', ''))
+        for number, line in enumerate(lines, 2):
+            self._take(number, line)
 
-    def _parse(self, number: int, line: bytes) -> dict[str, Any]:
+    def _take(self, number: int, line: bytes) -> None:
         try:
-            document = json.loads(line)
-        except ValueError:
-            document = None
-        if not isinstance(document, dict):
-            raise DocumentError(str(self.path), [f'line {number}: is no JSON object; {REMEDY}'])
-        return document
-
-    def _take(self, number: int, document: dict[str, Any]) -> None:
-        try:
-            episode = Episode(**document)
-        except TypeError:
+            episode = EPISODE.validate_json(line, strict=True)
+            EpisodeId.parse(episode.id)
+        except (ValidationError, NotFoundError):
             raise DocumentError(str(self.path), [f'line {number}: is no episode; {REMEDY}']) from None
         if self.episodes.setdefault(episode.id, episode) != episode:
             raise DocumentError(str(self.path), [f'line {number}: {episode.id} came out otherwise before; {REMEDY}'])
@@ -124,3 +120,12 @@ class Ledger:
             os.fsync(self._file.fileno())
         except OSError as error:
             raise OutputError(f'cannot write the ledger {self.path}: {error.strerror}') from None
+
+
+def _object(line: bytes) -> dict[str, Any]:
+    """Return the JSON object of a line; an empty one where it holds none."""
+    try:
+        document = json.loads(line)
+    except ValueError:
+        return {}
+    return document if isinstance(document, dict) else {}

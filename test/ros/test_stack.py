@@ -152,7 +152,7 @@ def node(name, **parameters):
 @pytest.mark.parametrize(
     ('process', 'parameters', 'expected'),
     [
-        ('policy_node', {'policy': 'no_such_policy'}, 'neither a path nor one of the shipped ones: go2_terrain, go2_velocity'),
+        ('policy_node', {'policy': 'no_such_policy'}, 'neither a path nor one of the shipped ones: go2_velocity'),
         ('policy_node', {'robot': 'no_such_robot'}, 'robot "no_such_robot"'),
         ('safety_node', {'robot': 'no_such_robot'}, 'robot "no_such_robot"'),
         ('mujoco_node', {'model': 'missing.xml'}, 'missing.xml does not exist'),

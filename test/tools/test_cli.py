@@ -33,7 +33,7 @@ def refusal(capsys, line: list[str]) -> str:
         ('evaluate go2_velocity --seed -1', '--seed: "-1" is not a whole number of at least 0'),
         ('evaluate go2_velocity --json /proc/none/figures.json', '--json: cannot write the file /proc/none/figures.json'),
         ('evaluate go2_velocity --json .', '--json: cannot write the file .: Is a directory'),
-        ('evaluate nothing', 'policy "nothing" is neither a path nor one of the shipped ones: go2_terrain, go2_velocity'),
+        ('evaluate nothing', 'policy "nothing" is neither a path nor one of the shipped ones: go2_velocity'),
         ('run --seconds -1', '--seconds is -1; 1 to 3600 are possible'),
         ('run --trace /proc/none/trace.npz', '--trace: cannot write the file /proc/none/trace.npz'),
         ('run --namespace 2dogs', '--namespace: "2dogs" is no namespace'),
