@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import signal
 import sys
+import time
 from dataclasses import fields, replace
 
 import pytest
@@ -205,6 +206,35 @@ def test_all_nodes_are_ended_when_the_block_is_left_by_an_error(stand_ins, monke
         fail()
     assert len(stack.children) == len(NODES)
     assert all(child.returncode is not None for child in stack.children.values())
+
+
+FAREWELL = """
+import signal, sys, time
+from pathlib import Path
+name, log = sys.argv[1], Path(sys.argv[2])
+def say(text):
+    with log.open('a') as file:
+        file.write(f'{name} {text}\\n')
+def end(*_):
+    say('is told')
+    time.sleep(0.5 if name == 'safety_node' else 0)
+    say('ends')
+    sys.exit(0)
+signal.signal(signal.SIGINT, end)
+say('is up')
+time.sleep(60)
+"""
+
+
+def test_the_driver_is_told_when_the_safety_node_has_ended_and_a_recorder_when_both_have(tmp_path, monkeypatch):
+    log = tmp_path / 'log'
+    monkeypatch.setattr(processes, 'command_line', lambda p, _: [sys.executable, '-c', FAREWELL, p.executable, str(log)])
+    with Stack([Process('recorder_node', {}, essential=False), *(Process(name, {}) for name in NODES)], Options()):
+        while not log.exists() or log.read_text().count('is up') < 5:
+            time.sleep(0.02)
+    lines = log.read_text().splitlines()
+    last = ['safety_node ends', 'mujoco_node is told', 'mujoco_node ends', 'recorder_node is told', 'recorder_node ends']
+    assert lines[-5:] == last
 
 
 def test_a_node_that_ignores_the_interrupt_is_killed(monkeypatch):

@@ -56,7 +56,7 @@ def run_node(make: Callable[[], Node]) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    node = None
+    node, code = None, 0
     try:
         _start_ros()
         node = make()
@@ -68,18 +68,19 @@ def run_node(make: Callable[[], Node]) -> int:
         executor.add_node(node)
         while not stop.is_set() and node.exit_code is None:
             executor.spin_once(timeout_sec=0.2)
-        return node.exit_code or 0
     except ExternalShutdownException:
-        return 0
+        pass
     except (Sim2RealError, *ROS_MISTAKES) as error:
         print(f'{node.get_name() if node is not None else Path(sys.argv[0]).stem}: {error}', file=sys.stderr, flush=True)
         return 1
     finally:
         if node is not None:
             node.close()
+            code = node.exit_code or 0  # also what went wrong on the way out
             _deliver(node)
             node.destroy_node()
         rclpy.try_shutdown()
+    return code
 
 
 def _deliver(node: Node) -> None:

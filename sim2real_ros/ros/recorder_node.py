@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rclpy.node import Node
 
-from sim2real_ros.recording.writer import dated_folder
+from sim2real_ros.recording.writer import METADATA, dated_folder
 from sim2real_ros.ros import rosbag2
 from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import declare
@@ -38,8 +38,10 @@ class RecorderNode(Node):
     def close(self) -> None:
         """Write what is left, so that the recording can be read."""
         self._recorder.stop()
-        if self.exit_code is None:
+        if (self._folder / METADATA).is_file():
             self.get_logger().info(f'the recording is in {self._folder}')
+        elif self.exit_code is None:
+            self._on_failure(f'the recording in {self._folder} is not whole: its index was not written')
 
     def _on_failure(self, reason: str) -> None:
         self.get_logger().error(reason)

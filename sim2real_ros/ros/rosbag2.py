@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -18,6 +17,7 @@ import yaml
 from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 
+from sim2real_ros.children import end_children, start_child
 from sim2real_ros.recording.topics import TOPICS
 from sim2real_ros.recording.writer import new_folder
 from sim2real_ros.ros import qos
@@ -50,16 +50,12 @@ class Rosbag2:
         profiles = Path(self._scratch.name) / 'qos.yaml'
         profiles.write_text(yaml.safe_dump(overrides(self._names)), encoding='utf-8')
         line = command_line(self._folder, self._names, profiles)
-        self._child = subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True)
+        self._child = start_child(line)
 
     def stop(self) -> None:
         """Have it write its index and end."""
-        if self._child is not None and self._child.poll() is None:
-            self._child.send_signal(signal.SIGINT)
-            try:
-                self._child.wait(PATIENCE_S)
-            except subprocess.TimeoutExpired:
-                self._child.kill()
+        if self._child is not None and not end_children([self._child], PATIENCE_S):
+            self._failed(f'`ros2 bag record` did not end within {PATIENCE_S:g} s and was killed')
         self._scratch.cleanup()
 
     def _look(self) -> None:

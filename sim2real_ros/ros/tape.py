@@ -7,6 +7,7 @@ queues. A recorder that is slow for a moment costs nobody anything, and the time
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import threading
@@ -92,9 +93,10 @@ class Tape:
                 self._write()
             self._write()
             self._writer.close()
-        except OSError as error:
-            self._writer.abort()
-            self._failed(f'the recording ended: {error.strerror}')
+        except Exception as error:  # rosbags and rclpy have kinds of their own; a thread that dies tells nobody
+            self._failed(f'the recording ended: {getattr(error, "strerror", None) or str(error) or repr(error)}')
+            with contextlib.suppress(OSError):  # as on a disk that is full
+                self._writer.abort()
 
     def _track(self, topic: Topic, kind: str) -> Track:
         profile = qos.RECORDED_LATCHED if topic.latched else qos.RECORDED

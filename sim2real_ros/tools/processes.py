@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import json
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 
 from sim2real_ros.bringup import Options, Process
+from sim2real_ros.children import end_children, start_child
 from sim2real_ros.errors import DependencyError, RunError
 
-PR_SET_PDEATHSIG = 1  # of prctl(2)
-PATIENCE_S = 10.0  # for a clean end; then SIGKILL
+PATIENCE_S = 10.0  # for a clean end, then SIGKILL: of the nodes that command, of the driver, of a recorder
+COMMANDING = ('policy_node', 'safety_node', 'watchdog_node')
 
 
 def require_ros() -> None:
@@ -51,12 +49,6 @@ def command_line(process: Process, options: Options) -> list[str]:
     return line
 
 
-def _end_with_parent() -> None:
-    """Have the kernel send SIGINT to this process when its parent dies, however it dies (Linux; elsewhere nothing)."""
-    if sys.platform == 'linux':
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
-
-
 class Stack:
     """Child processes of one bring-up; a context manager."""
 
@@ -66,10 +58,7 @@ class Stack:
 
     def __enter__(self) -> Stack:
         for process in self._descriptions:
-            # a session of its own: Ctrl-C reaches us alone, and we end the nodes in order
-            self.children[process.executable] = subprocess.Popen(
-                command_line(process, self._options), start_new_session=True, preexec_fn=_end_with_parent
-            )
+            self.children[process.executable] = start_child(command_line(process, self._options))
         return self
 
     def check(self) -> None:
@@ -83,25 +72,12 @@ class Stack:
         return {process.executable for process in self._descriptions if not process.essential}
 
     def __exit__(self, *_: object) -> None:
-        """End policy, safety, watchdog and driver, in this order, each given the time to leave a safe state behind.
+        """End the nodes that command, then the driver, then a recorder, which shall see how they ended.
 
-        A recorder is ended when they have ended: it shall see how.
+        Each is given the time to leave a safe state behind: the safety node damps until the robot is at rest, and the driver
+        must be there for that. The watchdog ends beside it, as it would take the silence after its last words for a failure.
         """
         optional = self._optional()
-        order: list[str] = [n for n in ('policy_node', 'safety_node', 'watchdog_node') if n in self.children]
-        order += [name for name in self.children if name not in order]
-        self._end([self.children[name] for name in order if name not in optional])
-        self._end([self.children[name] for name in order if name in optional])
-
-    @staticmethod
-    def _end(children: Sequence[subprocess.Popen[bytes]]) -> None:
-        for child in children:
-            if child.poll() is None:
-                child.send_signal(signal.SIGINT)
-        deadline = time.monotonic() + PATIENCE_S
-        for child in children:
-            try:
-                child.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
+        driver = [name for name in self.children if name not in (*COMMANDING, *optional)]
+        for names in (COMMANDING, driver, optional):
+            end_children([self.children[name] for name in names if name in self.children], PATIENCE_S)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import rclpy
 from running import running_stack
 
 pytest.importorskip('mujoco')
@@ -26,9 +27,12 @@ from sim2real_ros.parity.recorded import trace_of_run  # noqa: E402
 from sim2real_ros.recording.reading import load_run  # noqa: E402
 from sim2real_ros.recording.topics import TOPICS  # noqa: E402
 from sim2real_ros.ros import qos  # noqa: E402
+from sim2real_ros.ros import rosbag2 as ros2_bag  # noqa: E402
+from sim2real_ros.ros.recorder_node import RecorderNode  # noqa: E402
 from sim2real_ros.ros.rosbag2 import command_line, overrides  # noqa: E402
 
 COMMAND = np.array([0.5, 0.0, 0.2])
+DEAF = 'import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print("up", flush=True); time.sleep(60)'
 NAMES = {'/dog/joint_states': False, '/dog/policy/contract': True, '/clock': False}
 
 
@@ -118,6 +122,29 @@ def test_a_recorder_that_cannot_write_ends_with_one_line(tmp_path):
     assert 'Traceback' not in ended.stderr
 
 
+def failing(*_):
+    raise rosbag2.WriterError('Bag was not opened.')
+
+
+def test_a_writer_that_fails_in_its_own_way_ends_the_recorder_with_its_words_and_code_1(tmp_path, monkeypatch, capfd):
+    """Not an OSError: the thread that writes must not die of it in silence."""
+    from sim2real_ros.recording.writer import BagWriter
+
+    monkeypatch.setattr(BagWriter, 'close', failing)
+    rclpy.init(args=['--ros-args', '-p', f'folder:={tmp_path / "run"}'])
+    try:
+        node = RecorderNode()
+        node.begin()
+        node.close()
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+    told = capfd.readouterr().err
+    assert node.exit_code == 1
+    assert 'the recording ended: Bag was not opened.' in told
+    assert 'the recording is in' not in told
+
+
 # --- `ros2 bag`, which is not there where these tests run without a ROS 2 of its own
 
 
@@ -139,3 +166,25 @@ def test_ros2_bag_subscribes_to_streams_without_acknowledging_them():
         'reliable',
         'transient_local',
     )
+
+
+def test_a_ros2_bag_that_does_not_end_is_killed_and_no_success_is_told(tmp_path, monkeypatch, capfd):
+    (tmp_path / 'ros2').write_text(f'#!{sys.executable}\n{DEAF}')
+    (tmp_path / 'ros2').chmod(0o755)
+    monkeypatch.setenv('PATH', str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(ros2_bag, 'available', lambda: True)
+    monkeypatch.setattr(ros2_bag, 'PATIENCE_S', 0.2)
+    rclpy.init(args=['--ros-args', '-p', f'folder:={tmp_path / "run"}'])
+    try:
+        node = RecorderNode()
+        node.begin()
+        while 'up' not in capfd.readouterr().out:
+            pass
+        node.close()
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+    told = capfd.readouterr().err
+    assert node.exit_code == 1
+    assert '`ros2 bag record` did not end within 0.2 s and was killed' in told
+    assert 'the recording is in' not in told

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Child processes that end when we do: told to by us, in peace, or by the kernel when we were killed."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Sequence
+
+PR_SET_PDEATHSIG = 1  # of prctl(2)
+
+
+def start_child(line: Sequence[str]) -> subprocess.Popen[bytes]:
+    """Start a program in a session of its own: Ctrl-C reaches us alone, and we end it when its turn has come."""
+    return subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent)
+
+
+def end_children(children: Iterable[subprocess.Popen[bytes]], patience_s: float) -> bool:
+    """End some at once as Ctrl-C would, and wait; those that have not ended in time are killed.
+
+    Returns:
+        Whether none had to be killed.
+    """
+    running = [child for child in children if child.poll() is None]
+    for child in running:
+        child.send_signal(signal.SIGINT)
+    deadline, willing = time.monotonic() + patience_s, True
+    for child in running:
+        try:
+            child.wait(max(0.1, deadline - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            willing = False
+            child.kill()
+            child.wait()
+    return willing
+
+
+def _end_with_parent() -> None:
+    """Have the kernel send SIGINT to this process when its parent dies, however it dies (Linux; elsewhere nothing)."""
+    if sys.platform == 'linux':
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
