@@ -311,3 +311,13 @@ def test_an_age_that_is_none_is_refused_before_anything_runs(age: str, capsys: p
     with pytest.raises(SystemExit):
         main(['check', 'go2_velocity', '--command-age-ms', age])
     assert 'is no number of milliseconds from 0 to 1000' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('profile', ['', 'first_steps'])
+def test_the_shipped_policy_may_go_on_its_robot(profile):
+    """Validate again, and commit the passport, after a change of the policy, the robot file, the URDF or the version."""
+    admission = examine(load_contract('go2_velocity'), load_robot('go2', profile))
+    assert admission.faults == ()
+    assert admission.granted
+    assert admission.passport.level == 'standard'
+    assert admission.passport.tolerances['command_delay_s'] >= 0.002
