@@ -5,12 +5,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from sim2real_ros.children import end_children, start_child
 
-DEAF = 'import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print("up", flush=True); time.sleep(60)'
+DEAF = """
+import signal, sys, time
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+Path(sys.argv[1]).touch()
+time.sleep(60)
+"""
 # a parent and its child, which holds the pipe open for as long as it lives
 FAMILY = """
 import sys, time
@@ -28,10 +35,10 @@ def test_a_child_ends_when_its_parent_is_killed():
         parent.communicate(timeout=20)  # raises where somebody still holds the pipe
 
 
-def test_a_child_that_does_not_listen_is_killed_and_waited_for(capfd):
-    child = start_child([sys.executable, '-c', DEAF])
-    while 'up' not in capfd.readouterr().out:
-        pass
+def test_a_child_that_does_not_listen_is_killed_and_waited_for(tmp_path):
+    child = start_child([sys.executable, '-c', DEAF, str(tmp_path / 'up')])
+    while not (tmp_path / 'up').exists():
+        time.sleep(0.02)
     assert not end_children([child], 0.2)
     assert child.returncode == -signal.SIGKILL
     assert end_children([child], 0.2), 'it has ended'

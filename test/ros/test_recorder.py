@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,13 @@ from sim2real_ros.ros.recorder_node import RecorderNode  # noqa: E402
 from sim2real_ros.ros.rosbag2 import command_line, overrides  # noqa: E402
 
 COMMAND = np.array([0.5, 0.0, 0.2])
-DEAF = 'import signal, time; signal.signal(signal.SIGINT, signal.SIG_IGN); print("up", flush=True); time.sleep(60)'
+DEAF = """
+import signal, time
+from pathlib import Path
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+Path(__file__).with_name('up').touch()
+time.sleep(60)
+"""
 NAMES = {'/dog/joint_states': False, '/dog/policy/contract': True, '/clock': False}
 
 
@@ -178,8 +185,8 @@ def test_a_ros2_bag_that_does_not_end_is_killed_and_no_success_is_told(tmp_path,
     try:
         node = RecorderNode()
         node.begin()
-        while 'up' not in capfd.readouterr().out:
-            pass
+        while not (tmp_path / 'up').exists():
+            time.sleep(0.02)
         node.close()
         node.destroy_node()
     finally:
