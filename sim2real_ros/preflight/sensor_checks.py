@@ -120,8 +120,10 @@ def imu(seen: Observed) -> Verdict:
         )
     if len(seen.joint_states.stamps) and not seen.joint_states.standing:
         late = float(seen.joint_states.stamps[-1] - stream.stamps[-1])
-        if abs(late) > max(timeout, 2 * stream.period if np.isfinite(stream.period) else timeout):
-            text = f'{stream.topic} is {1e3 * late:.0f} ms behind the joint states, allowed {1e3 * timeout:g}'
+        allowed = max(timeout, 2 * stream.period) if np.isfinite(stream.period) else timeout
+        if abs(late) > allowed:
+            where = f'{1e3 * abs(late):.0f} ms {"behind" if late > 0 else "ahead of"} the joint states'
+            text = f'{stream.topic} is {where}, allowed {1e3 * allowed:g}'
             return Level.REFUSED, f'{text}: use one clock for both, and raise the rate of the IMU'
     return Level.OK, f'{stream.topic}, {1 / stream.period:.0f} Hz' if np.isfinite(stream.period) else stream.topic
 

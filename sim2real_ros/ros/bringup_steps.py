@@ -34,6 +34,7 @@ def simulator(start: Start) -> str:
 
 def controller_manager(start: Start) -> str:
     """A controller manager serves."""
+    start.watch_time()
     service = f'{start.namespace}/controller_manager/list_controllers'
 
     def why_not() -> str:
@@ -61,6 +62,7 @@ def controller_manager(start: Start) -> str:
 
 def sensors(start: Start) -> str:
     """Joint states and IMU arrive, with time that goes on."""
+    start.watch_time()
     needed = {'joint_state_broadcaster': start.joints} | ({'imu_sensor_broadcaster': start.imu} if start.robot.floating else {})
 
     def missing() -> list[str]:
@@ -109,24 +111,32 @@ def armed(start: Start) -> str:
 
 def active(start: Start) -> str:
     """The controller takes the commands, and the safety node is content."""
-    states: dict[str, str] | None = {}
+    asked = start.can_ask
+    states: dict[str, str] | None = None
 
     def taken() -> bool:
         nonlocal states
+        if not asked:  # that it is there is all that can be seen; it listens since it was configured
+            return start.controller_listens()
         states = start.controllers()
-        if states is None:  # nobody can be asked: who listens besides the watchdog?
-            return start.node.count_subscribers(start.command_topic) > 1
-        return states.get(start.controller) == 'active'
+        return states is not None and states.get(start.controller) == 'active'
 
-    start.wait(
-        taken, lambda: f'{start.controller} is {(states or {}).get(start.controller, "not loaded")}, not active; {ABOVE}'
-    )
+    def why_not() -> str:
+        if asked and states is None:
+            return f'controller_manager does not answer, so nobody tells whether {start.controller} is active; {ABOVE}'
+        return f'{start.controller} is {(states or {}).get(start.controller, "not loaded")}, not active; {ABOVE}'
+
+    start.wait(taken, why_not)
     with Operator(start.namespace) as operator:
         operator.wait(lambda: bool(operator.mode), 10, 'safety_node announces no mode')
         operator.spin(SETTLED_S)
         if operator.mode in ('off', 'fault'):
             raise RunError(f'safety_node went into the mode {operator.mode} when {start.controller} was activated; {ABOVE}')
-    return f'the robot damps. Next: ros2 service call {start.namespace}/safety_node/pose std_srvs/srv/Trigger, then activate'
+        # an operator who has already stood it up is no fault: to end the launch would drop the robot
+        doing = 'the robot damps' if operator.mode == 'damping' else f'safety_node is in the mode {operator.mode}'
+    unknown = '' if asked else f'; without controller_manager_msgs nobody could be asked whether {start.controller} is active'
+    call = f'ros2 service call {start.namespace}/safety_node/pose std_srvs/srv/Trigger'
+    return f'{doing}{unknown}. Next: {call}, then activate'
 
 
 STEPS: dict[str, Callable[[Start], str]] = {

@@ -63,7 +63,7 @@ class JoyOperator(Node):
         """Nothing to leave behind: the heartbeat ends with the process."""
 
     def _refuse_doubles(self) -> None:
-        used = [*self._buttons.values(), self._dead_man]
+        used = [button for button in (*self._buttons.values(), self._dead_man) if button >= 0]  # a pad has none below 0
         twice = sorted({button for button in used if used.count(button) > 1})
         if twice:
             raise ParameterError(f'button {", ".join(map(str, twice))} is used for more than one thing')

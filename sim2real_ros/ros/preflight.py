@@ -83,14 +83,17 @@ class Look:
 
     def watch(self, robot: Robot, watched_s: float = 2.0) -> Observed:
         """Watch for a time and return what was seen."""
-        topics, loop = self._topics(), ControlLoop(self._node, 'preflight')
-        # joint states last: a command that comes with a newer state answers the one before
-        inbox = {name: Arrivals(loop, kind, topics[name]) for name, kind in KINDS.items()}
-        loop.start()
-        order = self._order(robot, topics['commands'])
+        topics = self._topics()
+        order = self._order(robot, topics['commands'])  # first: while nobody answers, nothing shall be collected
         listed = self._ask_controllers(self._node, self.wait)
-        self.wait(lambda: False, watched_s)
-        loop.destroy()
+        loop = ControlLoop(self._node, 'preflight')
+        try:
+            # joint states last: a command that comes with a newer state answers the one before
+            inbox = {name: Arrivals(loop, kind, topics[name]) for name, kind in KINDS.items()}
+            loop.start()
+            self.wait(lambda: False, watched_s)
+        finally:
+            loop.destroy()
         streams = {name: inbox[name].stream(tuple(_full(*end) for end in self._publishers(topics[name]))) for name in topics}
         return self._observed(robot, watched_s, streams, inbox, order, listed)
 

@@ -7,6 +7,7 @@ while there is another one and trips when one appears. Only the watchdog of its 
 
 from __future__ import annotations
 
+import importlib.util
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -32,20 +33,27 @@ class Rivals:
         """
         self._node, self._topic, self._joints, self._found = node, topic, tuple(joints), found
         self._own = (node.get_name(), node.get_namespace())
-        self._controllers = ''
+        self._publishers = self._controllers = ''
         self._client = _controller_client(node)
 
     def look(self) -> None:
         """Look once and tell what was found."""
         endpoints = self._node.get_publishers_info_by_topic(self._topic)
-        text = foreign_publishers([(e.node_name, e.node_namespace) for e in endpoints], self._own, self._topic)
-        self._found('; '.join(part for part in (text, self._controllers) if part))
+        ends = [(end.node_name, end.node_namespace) for end in endpoints]
+        self._publishers = foreign_publishers(ends, self._own, self._topic)
         if self._client is not None and self._client.service_is_ready():
             self._client.call_async(_list_request()).add_done_callback(self._on_controllers)
+        else:
+            self._controllers = ''  # nobody tells any more: what was told last must not block arming for ever
+        self._tell()
 
     def _on_controllers(self, future: Any) -> None:
         if future.exception() is None:
             self._controllers = holders(future.result().controller, self._joints, self._topic)
+            self._tell()
+
+    def _tell(self) -> None:
+        self._found('; '.join(part for part in (self._publishers, self._controllers) if part))
 
 
 def foreign_publishers(publishers: Iterable[tuple[str, str]], own: tuple[str, str], topic: str) -> str:
@@ -79,6 +87,11 @@ def holders(controllers: Iterable[Any], joints: Iterable[str], topic: str) -> st
     if not rivals:
         return ''
     return f'the controllers {", ".join(rivals)} of ros2_control hold the same joints: deactivate them'
+
+
+def can_ask() -> bool:
+    """Return whether ros2_control can be asked from here: its messages come with it, and are in no wheel."""
+    return importlib.util.find_spec('controller_manager_msgs') is not None
 
 
 def _controller_client(node: Node) -> Any:

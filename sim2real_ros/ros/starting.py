@@ -17,7 +17,7 @@ from std_msgs.msg import Float64MultiArray
 from sim2real_ros.errors import RunError
 from sim2real_ros.robot import Robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.rivals import controller_list
+from sim2real_ros.ros.rivals import can_ask, controller_list
 
 
 @dataclass
@@ -95,6 +95,16 @@ class Start:
         ends = self.node.get_publishers_info_by_topic(topic.name)
         return ', '.join(sorted({f'{end.node_namespace.rstrip("/")}/{end.node_name}' for end in ends}))
 
+    @property
+    def can_ask(self) -> bool:
+        """Whether the controller manager can be asked from here at all."""
+        return can_ask()
+
+    def controller_listens(self) -> bool:
+        """Return whether the controller's own node subscribes to the commands; a watchdog and a recorder do as well."""
+        ends = self.node.get_subscriptions_info_by_topic(self.command_topic)
+        return any(end.node_name == self.controller for end in ends)
+
     def controllers(self) -> dict[str, str] | None:
         """Return the state of each controller of ros2_control, None where nobody tells."""
 
@@ -112,8 +122,15 @@ class Start:
         """Namespace without its last slash."""
         return self.node.get_namespace().rstrip('/')
 
+    def watch_time(self) -> None:
+        """Listen to simulated time from now on: `standing` must not take a discovery that is slow for a pause."""
+        if self.gazebo:
+            _ = self.clock
+
     def standing(self) -> bool:
-        """Return whether no time passes for a moment."""
+        """Return whether no time passes for a moment, on a clock that somebody publishes."""
+        if not self.publishers(self.clock):
+            return False
         self.clock.stamps.clear()
         time.sleep(0.5)
         return len(self.clock.stamps) < 2

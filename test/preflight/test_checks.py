@@ -103,6 +103,8 @@ WRONG = [
     ('imu', imu('/a', stamps=SILENT), '/a publishes /imu, but nothing came'),
     ('imu', {'imu_oriented': False}, 'carries no orientation'),
     ('imu', imu('/a', stamps=STAMPS - 0.1), '100 ms behind the joint states'),
+    ('imu', imu('/a', stamps=STAMPS + 0.1), '/imu is 100 ms ahead of the joint states'),
+    ('imu', imu('/a', stamps=SLOW - 10), 'ms behind the joint states, allowed 100'),
     ('gravity', force(0, 0, -9.81), 'gravity has the wrong sign'),
     ('gravity', force(0, 0, 1), 'it is in g'),
     ('gravity', force(0, 0, 0.1), 'gravity was taken out'),

@@ -13,7 +13,7 @@ import rclpy  # noqa: E402
 from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import Imu, JointState  # noqa: E402
-from std_msgs.msg import String  # noqa: E402
+from std_msgs.msg import Float64MultiArray, String  # noqa: E402
 from std_srvs.srv import Trigger  # noqa: E402
 
 from sim2real_ros.errors import RunError  # noqa: E402
@@ -106,8 +106,11 @@ def test_gazebo_without_description_plugin_or_time_is_told_each_in_its_own_words
     start = world.start()
     assert 'robot_state_publisher ended' in reason('controller_manager', start)
     world.node('robot_state_publisher').create_publisher(String, 'robot_description', qos.LATCHED)
+    assert 'the robot was not spawned' in reason('controller_manager', start), 'nobody tells the time: no pause is claimed'
     bridge = world.node('ros_gz_bridge')
-    assert 'Gazebo stands still while its plug-in waits for robot_description' in reason('controller_manager', start)
+    world.publish(bridge, Clock, '/clock', moving=False)
+    told = reason('controller_manager', world.start(timeout_s=1.5))
+    assert 'Gazebo stands still while its plug-in waits for robot_description' in told
     world.publish(bridge, Clock, '/clock')
     assert 'its name is that of another generation (gazebo:=)' in reason('controller_manager', start)
 
@@ -147,7 +150,38 @@ def test_a_robot_that_must_not_be_armed_is_told_with_every_refusal_of_the_prefli
 
 def test_a_controller_that_nobody_activated_is_told(world):
     world.node('safety_node').create_publisher(String, 'safety/mode', qos.LATCHED)
+    listener = world.node('recorder_node')
+    for _ in range(2):
+        listener.create_subscription(Float64MultiArray, 'effort_controller/commands', print, qos.COMMAND)
     assert 'effort_controller is not loaded, not active' in reason('active', world.start())
+
+
+@pytest.mark.parametrize(
+    ('told', 'words'),
+    [
+        (None, 'controller_manager does not answer, so nobody tells whether effort_controller is active'),
+        ({'effort_controller': 'inactive'}, 'effort_controller is inactive, not active'),
+        ({}, 'effort_controller is not loaded, not active'),
+    ],
+)
+def test_an_answer_that_does_not_come_is_no_activation_although_the_controller_listens(world, monkeypatch, told, words):
+    controller = world.node('effort_controller')
+    controller.create_subscription(Float64MultiArray, '~/commands', print, qos.COMMAND)
+    monkeypatch.setattr(Start, 'can_ask', True)
+    monkeypatch.setattr(Start, 'controllers', lambda _: told)
+    assert words in reason('active', world.start(timeout_s=1.0))
+
+
+def test_where_nobody_can_be_asked_the_gate_says_so(world):
+    """Without controller_manager_msgs: it is seen that the controller is there, not that it is active."""
+    controller = world.node('effort_controller')
+    controller.create_subscription(Float64MultiArray, '~/commands', print, qos.COMMAND)
+    mode = world.node('safety_node').create_publisher(String, 'safety/mode', qos.LATCHED)
+    mode.publish(String(data='damping'))
+    start = world.start(timeout_s=10)
+    said = bringup_steps.active(start)
+    assert said.startswith('the robot damps')
+    assert ('nobody could be asked whether effort_controller is active' in said) is not start.can_ask
 
 
 def test_a_step_that_does_not_exist_is_refused_with_those_that_do():

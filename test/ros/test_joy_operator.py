@@ -120,6 +120,14 @@ def test_a_button_for_two_things_is_refused():
         rclpy.try_shutdown()
 
 
+def test_a_pad_that_lacks_several_buttons_is_served():
+    rclpy.init(args=['--ros-args', '-p', 'button_pose:=-1', '-p', 'button_reset:=-1', '-p', 'dead_man:=-1'])
+    try:
+        JoyOperator().destroy_node()
+    finally:
+        rclpy.try_shutdown()
+
+
 def test_the_shipped_gamepad_agrees_with_the_nodes_about_every_button():
     file = {
         name: node['ros__parameters']

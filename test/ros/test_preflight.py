@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,6 +20,7 @@ from sim2real_ros.preflight.checks import examine, may_arm  # noqa: E402
 from sim2real_ros.preflight.finding import Level  # noqa: E402
 from sim2real_ros.preflight.wiring import wiring_findings  # noqa: E402
 from sim2real_ros.robot import load_robot  # noqa: E402
+from sim2real_ros.ros import preflight as preflight_look  # noqa: E402
 from sim2real_ros.ros.preflight import Look  # noqa: E402
 from sim2real_ros.ros.wiggling import wiggle  # noqa: E402
 from sim2real_ros.safety.wiggle import SHARE  # noqa: E402
@@ -122,6 +124,20 @@ def test_the_tool_finds_two_swapped_joints_and_a_reversed_one_and_names_nothing_
             f'the torque for {a} moves {b}', f'the torque for {b} moves {a}',
             f'the torque for {flipped} moves {flipped} the wrong way',
         ])  # fmt: skip
+
+
+def test_an_interrupt_while_the_controllers_are_asked_leaves_no_thread_behind(monkeypatch):
+    monkeypatch.setattr(preflight_look, 'DISCOVERY_S', 0.0)
+    during = []
+
+    def interrupted(*_):
+        during.extend(thread.name for thread in threading.enumerate())
+        raise KeyboardInterrupt
+
+    with Look('', interrupted) as looking, pytest.raises(KeyboardInterrupt):
+        looking.watch(ROBOT, 0.5)
+    assert 'preflight' not in during, 'what comes while it asks is not collected'
+    assert 'preflight' not in [thread.name for thread in threading.enumerate()]
 
 
 def test_without_a_stack_it_is_refused_for_what_is_not_there():

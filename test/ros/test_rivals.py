@@ -2,8 +2,10 @@
 """Promises about others who command the motors: each is found and named, and nobody else is accused."""
 
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 
-from sim2real_ros.ros.rivals import foreign_publishers, holders
+from sim2real_ros.ros import rivals
+from sim2real_ros.ros.rivals import Rivals, foreign_publishers, holders
 
 OWN, TOPIC = ('safety_node', '/dog'), '/dog/effort_controller/commands'
 
@@ -51,3 +53,44 @@ def test_our_own_controller_inactive_ones_and_those_of_other_joints_are_no_rival
         Controller('broadcaster'),
     ]
     assert holders(others, ['hip', 'knee'], TOPIC) == ''
+
+
+class Manager:
+    """A controller manager that answers when a test says so, and the node that asks it."""
+
+    def __init__(self):
+        self.ready, self.asked = True, []
+
+    def service_is_ready(self):
+        return self.ready
+
+    def call_async(self, _):
+        return SimpleNamespace(add_done_callback=self.asked.append)
+
+    def answer(self, *controllers):
+        result = SimpleNamespace(controller=controllers)
+        self.asked.pop()(SimpleNamespace(exception=lambda: None, result=lambda: result))
+
+    def get_name(self):
+        return OWN[0]
+
+    def get_namespace(self):
+        return OWN[1]
+
+    def get_publishers_info_by_topic(self, _):
+        return []
+
+
+def test_a_rival_controller_is_told_when_ros2_control_answers_and_forgotten_when_it_goes_away(monkeypatch):
+    manager, told = Manager(), []
+    monkeypatch.setattr(rivals, '_controller_client', lambda node: node)
+    monkeypatch.setattr(rivals, '_list_request', lambda: None)
+    watch = Rivals(manager, TOPIC, ['knee'], told.append)
+    watch.look()
+    manager.answer(Controller('trajectory', claimed_interfaces=['knee/effort']))
+    assert 'the controllers trajectory of ros2_control hold the same joints' in told[-1], 'at once, not at the next look'
+    watch.look()
+    assert 'trajectory' in told[-1], 'until there is another answer'
+    manager.ready = False
+    watch.look()
+    assert told[-1] == ''
