@@ -17,6 +17,7 @@ from sim2real_ros.joints import JointMap
 from sim2real_ros.recording.run import Run
 
 NOTABLE_LAG_S = 0.005
+HELD_PERIODS = 2  # for which the last sample of a stream stands
 BASE = (('forward', 'm/s'), ('left', 'm/s'), ('yaw', 'rad/s'))
 
 
@@ -52,8 +53,8 @@ class Comparison:
 
     @property
     def identical(self) -> bool:
-        """Whether there is no difference at all."""
-        return all((q.measures.largest == 0).all() for q in self.quantities.values())
+        """Whether there is no difference at all, in what both tell."""
+        return all((np.nan_to_num(q.measures.largest) == 0).all() for q in self.quantities.values())
 
 
 def compare_runs(a: Run, b: Run) -> Comparison:
@@ -67,10 +68,14 @@ def compare_runs(a: Run, b: Run) -> Comparison:
     alignment = align(a, b)
     begin, time = alignment.begin, alignment.time
     at = (begin[0] + time, begin[1] + time)
-    quantities = {}
+    quantities: dict[str, Quantity] = {}
+    short: list[Finding] = []
 
     def add(name: str, unit: str, signals: tuple[str, ...], left: np.ndarray, right: np.ndarray) -> None:
-        measures = measure(left, right, alignment.counts, alignment.step_s)
+        known = np.isfinite(left).any(axis=0) & np.isfinite(right).any(axis=0)
+        told = [np.isfinite(values[:, known]).all(axis=1) for values in (left, right)]
+        measures = measure(left, right, alignment.counts & told[0] & told[1], alignment.step_s)
+        short.extend(_short(name, alignment, told))
         if not np.isnan(measures.rmse).all():
             quantities[name] = Quantity(name, unit, signals, left, right, measures)
 
@@ -81,7 +86,8 @@ def compare_runs(a: Run, b: Run) -> Comparison:
         add('torque', 'N m', a.joints, left, right)
     add('base', '', tuple(name for name, _ in BASE), _base(a, at[0]), _base(b, at[1]))
     ages = (_ages(a, begin[0], time[-1]), _ages(b, begin[1], time[-1]))
-    findings = [*_policies(a, b), *_commands(alignment), *_missing(a, b, quantities), *_lag(quantities), *_notes(a, b)]
+    missing = [*_missing(a, b, quantities), *short]
+    findings = [*_policies(a, b), *_commands(alignment), *missing, *_lag(quantities), *_notes(a, b)]
     return Comparison((a, b), alignment, quantities, ages, findings)
 
 
@@ -98,25 +104,28 @@ def refuse_other_robots(a: Run, b: Run) -> None:
 def _both(
     time_a: np.ndarray, a: np.ndarray, time_b: np.ndarray, b: np.ndarray, at: tuple[np.ndarray, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
-    left, right = resample(time_a, a, at[0]), resample(time_b, b, at[1])
-    return _filled(left), _filled(right)
+    return _sampled(time_a, a, at[0]), _sampled(time_b, b, at[1])
 
 
-def _filled(values: np.ndarray) -> np.ndarray:
-    """Return values with the ends, where there was no sample any more, as the last one before."""
-    known = np.flatnonzero(np.isfinite(values).any(axis=1))
-    if len(known):
-        values[: known[0]], values[known[-1] + 1 :] = values[known[0]], values[known[-1]]
-    return values
+def _sampled(time: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Return values (k, w) at some times (m,), (m, w): just beyond its ends those of the last sample, NaN farther out.
+
+    Streams of one run do not begin and end with the same instant; one that stopped long before the other tells nothing.
+    """
+    if not len(time):
+        return np.full((len(at), values.shape[1]), np.nan)
+    inside = np.clip(at, time[0], time[-1])
+    reach = HELD_PERIODS * float(np.median(np.diff(time))) if len(time) > 1 else 0.0
+    return np.where((np.abs(at - inside) <= reach)[:, None], resample(time, values, inside), np.nan)
 
 
 def _base(run: Run, at: np.ndarray) -> np.ndarray:
     """Return forward, left and yaw (m, 3) of the base, NaN where the run does not tell."""
     values = np.full((len(at), 3), np.nan)
     if run.odometry is not None:
-        values[:, :2] = _filled(resample(run.odometry.time, run.odometry.lin_vel[:, :2], at))
+        values[:, :2] = _sampled(run.odometry.time, run.odometry.lin_vel[:, :2], at)
     if run.base is not None:
-        values[:, 2:] = _filled(resample(run.base.time, run.base.ang_vel[:, 2:], at))
+        values[:, 2:] = _sampled(run.base.time, run.base.ang_vel[:, 2:], at)
     return values
 
 
@@ -173,6 +182,15 @@ def _missing(a: Run, b: Run, quantities: dict[str, Quantity]) -> Iterator[Findin
             yield Finding('warn', f'{what} cannot be compared: {" and ".join(silent)} does not tell')
     if 'velocity' not in quantities:
         yield Finding('warn', 'the joint velocities cannot be compared: one recording does not tell them')
+
+
+def _short(name: str, alignment: Alignment, told: list[np.ndarray]) -> Iterator[Finding]:
+    """Say how much of a quantity was left out, as a run does not tell it at all times; told: (k,) bool of each run."""
+    counts, both = alignment.counts, alignment.counts & told[0] & told[1]
+    if not (both == counts).all():
+        who = ' and '.join(letter for letter, rows in zip('AB', told, strict=True) if not rows[counts].all())
+        seconds, whole = (alignment.step_s * mask.sum() for mask in (both, counts))
+        yield Finding('warn', f'{name} is compared for {seconds:.2f} of {whole:.2f} s: {who} does not tell the rest')
 
 
 def _lag(quantities: dict[str, Quantity]) -> Iterator[Finding]:

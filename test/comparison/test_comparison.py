@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promises of the comparison: aligned by what the policy did, not by clocks; what must not be compared is refused or said."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -39,6 +40,28 @@ def test_a_run_compared_with_itself_differs_by_nothing(plain):
     assert comparison.alignment.time[-1] == pytest.approx(REST_S - ACTIVE_S, abs=0.03)
     assert sentence(comparison) == ('good', 'The runs are identical: every difference is zero.')
     assert {finding.level for finding in comparison.findings} == {'good'}
+
+
+def test_a_run_without_odometry_compared_with_itself_differs_by_nothing(read):
+    silent = read(Recording(without=('odom',)))
+    comparison = compare_runs(silent, silent)
+    assert np.isnan(comparison.quantities['base'].measures.largest[:2]).all()
+    assert comparison.identical
+    assert sentence(comparison)[0] == 'good'
+
+
+def test_what_a_run_no_longer_tells_is_left_out_and_told(plain):
+    """The torques end a second after the beginning: holding the last one to the end would make up a difference."""
+    kept = plain.torques.time <= compare_runs(plain, plain).alignment.begin[0] + 1.0
+    torques = replace(plain.torques, **{n: getattr(plain.torques, n)[kept] for n in ('time', 'torque', 'age')})
+    comparison = compare_runs(plain, replace(plain, torques=torques))
+    measures = comparison.quantities['torque'].measures
+    assert measures.rmse.max() < 0.02, 'of two samples that were held'
+    assert measures.correlation_of_all > 0.999
+    assert np.isnan(comparison.quantities['torque'].b[-1]).all()
+    assert comparison.quantities['position'].measures.rmse.shape == (12,)
+    (text,) = [f.text for f in comparison.findings if f.level == 'warn']
+    assert re.fullmatch(r'torque is compared for 1\.0\d of 2\.[45]\d s: B does not tell the rest', text)
 
 
 @pytest.mark.parametrize('delay', [0.010, -0.010, 0.0033])
