@@ -13,8 +13,8 @@ from sim2real_ros.bringup import Options, Process
 from sim2real_ros.children import end_children, start_child
 from sim2real_ros.errors import DependencyError, RunError
 
-PATIENCE_S = 10.0  # for a clean end, then SIGKILL: of the nodes that command, of the driver, of a recorder
-COMMANDING = ('policy_node', 'safety_node', 'watchdog_node')
+PATIENCE_S = 10.0  # for a clean end, then SIGKILL: of the nodes that command, of the others, of a recorder
+COMMANDING = ('safety_node', 'watchdog_node')
 
 
 def require_ros() -> None:
@@ -72,12 +72,13 @@ class Stack:
         return {process.executable for process in self._descriptions if not process.essential}
 
     def __exit__(self, *_: object) -> None:
-        """End the nodes that command, then the driver, then a recorder, which shall see how they ended.
+        """End the nodes that command, then policy and driver, then a recorder, which shall see how they ended.
 
-        Each is given the time to leave a safe state behind: the safety node damps until the robot is at rest, and the driver
-        must be there for that. The watchdog ends beside it, as it would take the silence after its last words for a failure.
+        Each is given the time to leave a safe state behind: the safety node damps until the robot is at rest, and in lockstep
+        time goes on for that only while driver and policy answer. The watchdog ends beside it: it would take the silence after
+        the last command for a failure.
         """
         optional = self._optional()
-        driver = [name for name in self.children if name not in (*COMMANDING, *optional)]
-        for names in (COMMANDING, driver, optional):
+        others = [name for name in self.children if name not in (*COMMANDING, *optional)]
+        for names in (COMMANDING, others, optional):
             end_children([self.children[name] for name in names if name in self.children], PATIENCE_S)
