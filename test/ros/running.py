@@ -53,7 +53,8 @@ class Running:
 def running_stack(
     trace_file: Path, processes: Callable[[bringup.Options], list[bringup.Process]] = bringup.simulation, **options: Any
 ) -> Iterator[Running]:
-    """Run a stack in lockstep, unless the options say otherwise; the trace can be read after it."""
-    chosen = bringup.Options(**{'lockstep': True, 'log_level': 'info', 'trace_file': str(trace_file), **options})
+    """Run a stack in lockstep and as fast as possible, unless the options say otherwise; the trace can be read after it."""
+    usual = {'lockstep': True, 'real_time_factor': 0.0, 'log_level': 'info', 'trace_file': str(trace_file)}
+    chosen = bringup.Options(**{**usual, **options})
     with Stack(processes(chosen), chosen) as stack, Operator(chosen.namespace, stack.check) as operator:
         yield Running(stack, operator, trace_file, chosen)

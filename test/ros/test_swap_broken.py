@@ -45,6 +45,7 @@ def walk_through(start, files):
     return reasons
 
 
+@pytest.mark.slow  # by themselves they are refused in test/policy/test_vet.py
 def test_a_broken_file_of_each_family_is_refused_while_the_robot_walks_on(start, tmp_path):
     reasons = walk_through(start, broken_by_name(tmp_path / 'files', *BY_FAMILY, UNSAFE_GAINS))
     assert len(set(reasons)) == len(BY_FAMILY) + 1  # with the unsafe gains, each its own
