@@ -85,12 +85,14 @@ class Workers:
         try:
             while True:
                 if suspects and not under_way:
-                    self._start(work, suspects.popleft(), under_way)
+                    self._start(work, suspects.popleft(), under_way, suspects)
                 while not suspects and not any(map(deaths.__getitem__, under_way.values())) and len(under_way) < self.jobs:
                     if not (more := list(islice(waiting, 1))):
                         break
-                    self._start(work, more[0], under_way)
+                    self._start(work, more[0], under_way, suspects)
                 if not under_way:
+                    if suspects:
+                        continue
                     return
                 dead: list[Task] = []
                 why: object = None
@@ -107,9 +109,16 @@ class Workers:
             for future in under_way:
                 future.cancel()
 
-    def _start(self, work: Callable[[Task], Result], task: Task, under_way: dict[Future, Task]) -> None:
+    def _start(self, work: Callable[[Task], Result], task: Task, under_way: dict[Future, Task], suspects: deque[Task]) -> None:
         assert self._submit is not None
-        under_way[self._submit(_do, work, task)] = task
+        try:
+            under_way[self._submit(_do, work, task)] = task
+        except Exception as error:
+            if not (self._breaks and _died(error)):
+                raise
+            suspects.append(task)  # no fault of its own: a worker has died since, and what is under way will say so
+            if not under_way:
+                self._loky()
 
     def _bury(
         self, dead: list[Task], why: object, under_way: dict[Future, Task], deaths: Counter[Task], suspects: deque[Task]

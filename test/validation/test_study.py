@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -73,19 +74,36 @@ def test_four_workers_find_what_one_process_finds(tmp_path, reference):
     assert conducted(tmp_path / 'four.jsonl', study(), jobs=4) == reference[0]
 
 
+def kill_a_worker() -> int:
+    rows = subprocess.run(['ps', '-ww', '--ppid', str(os.getpid()), '-o', 'pid=,args='], capture_output=True, text=True).stdout
+    worker = next(int(row.split()[0]) for row in rows.splitlines() if 'LokyProcess' in row)
+    os.kill(worker, signal.SIGKILL)
+    return worker
+
+
 def test_a_killed_worker_loses_no_episode(tmp_path, reference):
     killed = []
 
     def kill(_):
         if not killed:
-            rows = subprocess.run(
-                ['ps', '-ww', '--ppid', str(os.getpid()), '-o', 'pid=,args='], capture_output=True, text=True
-            ).stdout
-            killed.append(next(int(row.split()[0]) for row in rows.splitlines() if 'LokyProcess' in row))
-            os.kill(killed[0], signal.SIGKILL)
+            killed.append(kill_a_worker())
 
     assert conducted(tmp_path / 'killed.jsonl', study(), jobs=2, seen=kill) == reference[0]
     assert killed
+
+
+def test_a_worker_that_dies_between_two_tasks_costs_nothing():
+    with Workers(2) as workers:
+        tasks = iter(range(4))
+
+        def dealt():
+            for task in tasks:
+                if task == 3:
+                    kill_a_worker()
+                    time.sleep(1.0)  # the pool has noticed before the task is handed over
+                yield task
+
+        assert sorted(workers.each(abs, dealt())) == [(task, task) for task in range(4)]
 
 
 def test_a_task_that_kills_its_worker_three_times_is_named():
