@@ -15,7 +15,7 @@ PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 def start_child(line: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a program in a session of its own: Ctrl-C reaches us alone, and we end it when its turn has come."""
-    return subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_end_with_parent)
+    return subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_with_parent)
 
 
 def end_children(children: Iterable[subprocess.Popen[bytes]], patience_s: float) -> bool:
@@ -38,7 +38,7 @@ def end_children(children: Iterable[subprocess.Popen[bytes]], patience_s: float)
     return willing
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Have the kernel send SIGINT to this process when its parent dies, however it dies (Linux; elsewhere nothing)."""
     if sys.platform == 'linux':
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)

@@ -52,7 +52,7 @@ def inspect(policy: str, robot_name: str | None = None, command_age_s: float | N
     except Sim2RealError as error:
         return [Check('contract', 'fail', str(error))]
     checks = [Check('contract', 'pass', f'{contract.file.name}, id {contract.id}'), _hash(contract), _assumptions(contract)]
-    checks += _against_robot(contract, robot_name or contract.file.robot)
+    checks += _against_robot(contract, robot_name or contract.file.robot, asked=robot_name is not None)
     checks += _papers(contract, robot_name or contract.file.robot, command_age_s)
     try:
         runner = PolicyRunner(contract)
@@ -87,11 +87,11 @@ def _assumptions(contract: Contract) -> Check:
     return Check('assumptions', 'warn', f'{len(assumed)} values were assumed at import: {", ".join(a.field for a in assumed)}')
 
 
-def _against_robot(contract: Contract, robot_name: str) -> list[Check]:
+def _against_robot(contract: Contract, robot_name: str, *, asked: bool) -> list[Check]:
     try:
         robot = load_robot(robot_name)
     except Sim2RealError as error:
-        return [Check('robot', 'skip', f'{error}; without it joints, pose and gains are not checked')]
+        return [Check('robot', 'fail' if asked else 'skip', f'{error}; without it joints, pose and gains are not checked')]
     checks = [_adopted(robot, contract)]
     extra = [joint for joint in robot.joints if joint not in contract.joints]
     if extra:

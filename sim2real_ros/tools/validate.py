@@ -19,6 +19,7 @@ from sim2real_ros.report.page import require_plotly
 from sim2real_ros.robot import load_robot
 from sim2real_ros.tools.arguments import milliseconds, not_negative, positive
 from sim2real_ros.tools.replay_episode import replay
+from sim2real_ros.tools.study_passport import issue_passport, withdraw_passport
 from sim2real_ros.tools.study_progress import StudyProgress
 from sim2real_ros.tools.study_summary import print_curves, print_found, print_mends, print_outcome
 from sim2real_ros.validation.comparison import Comparison
@@ -28,14 +29,15 @@ from sim2real_ros.validation.fingerprint import fingerprint
 from sim2real_ros.validation.ledger import Ledger
 from sim2real_ros.validation.mending import EPISODES as MENDING_EPISODES
 from sim2real_ros.validation.mending import Mend, calm, mends, remedies
-from sim2real_ros.validation.passport import Passport, write_passport
 from sim2real_ros.validation.report import write_report
-from sim2real_ros.validation.schema import ValidationFile, load_validation
+from sim2real_ros.validation.schema import MOST_EPISODES, ValidationFile, load_validation
 from sim2real_ros.validation.study import Outcome, Study, conduct
 from sim2real_ros.validation.tolerances import EPISODES as CURVE_EPISODES
 from sim2real_ros.validation.tolerances import Curve, sweeps, tolerances
 from sim2real_ros.validation.workers import Workers
 from sim2real_ros.validation.worst import WALKS, Found, search
+
+OUTPUTS = ('html', 'json', 'video')
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,34 +72,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Validate; returns 0 when the claim holds."""
-    if (arguments.view or arguments.video) and not arguments.replay:
-        raise ParameterError('--view and --video show one episode: say which with --replay ID')
-    for option in ('html', 'json', 'video'):
-        if getattr(arguments, option) is not None:
-            writable_file(getattr(arguments, option), f'--{option}')
+    _refuse_nonsense(arguments)
     if arguments.video is not None and not os.environ.get('DISPLAY'):
         os.environ.setdefault('MUJOCO_GL', 'egl')  # before MuJoCo is imported
-    if arguments.html is not None:
-        require_plotly()
     trial, episodes = _trial(arguments, arguments.policy)
     study = Study(trial, episodes, early=not (arguments.no_early_stop or arguments.against))
+    _refuse_inputs(arguments, trial)
     if arguments.replay:
         return replay(trial, study.folder, arguments.replay, view=arguments.view, video=arguments.video)
+    rival = _rival(arguments, study) if arguments.against else None
     with Workers(arguments.jobs, arguments.scheduler) as workers:
         outcome = _run(study, workers, arguments.fresh)
-        comparison = _against(arguments, outcome, workers) if arguments.against else None
+        comparison = _compare(outcome, rival, workers, arguments.fresh) if rival is not None else None
         curves = _curves(outcome, workers) if arguments.tolerances else []
         found = _worst(outcome, workers) if arguments.worst else []
         mended = [] if outcome.verdict.holds or not outcome.verdict.failures else _mends(outcome, workers)
+    if outcome.verdict.holds:
+        issue_passport(outcome, curves)
+    else:
+        withdraw_passport(outcome)
     document = _document(outcome, curves, found, mended, comparison)
     _write(study.folder / 'verdict.json', document)
     if arguments.json is not None:
         _write(arguments.json, document)
     if arguments.html is not None:
         _report(arguments, outcome, curves, found, mended, comparison)
-    if outcome.verdict.holds:
-        _passport(outcome, curves)
-    return outcome.verdict.exit_code
+    return 1 if outcome.second_chance else outcome.verdict.exit_code
+
+
+def _refuse_nonsense(arguments: argparse.Namespace) -> None:
+    """Refuse what would be left out without a word, or be found wrong after a long run only."""
+    if (arguments.view or arguments.video) and not arguments.replay:
+        raise ParameterError('--view and --video show one episode: say which with --replay ID')
+    others = [name for name in ('against', 'tolerances', 'worst', 'html', 'json') if getattr(arguments, name)]
+    if arguments.replay and others:
+        raise ParameterError(f'--replay shows one episode; leave out {", ".join(f"--{name}" for name in others)}')
+    if arguments.episodes is not None and arguments.episodes > MOST_EPISODES:
+        raise ParameterError(f'--episodes: at most {MOST_EPISODES} are possible, {arguments.episodes} given')
+    for option in OUTPUTS:
+        if getattr(arguments, option) is not None:
+            writable_file(getattr(arguments, option), f'--{option}')
+    if arguments.html is not None:
+        require_plotly()
+
+
+def _refuse_inputs(arguments: argparse.Namespace, trial: Trial) -> None:
+    """Refuse to write over what is read, or twice into one file."""
+    taken = {Path(trial.contract.source), trial.contract.model_path, trial.robot.path, trial.robot.urdf, Path(arguments.level)}
+    seen = {path.resolve() for path in taken if path is not None}
+    for option in OUTPUTS:
+        path = getattr(arguments, option)
+        if path is not None and path.resolve() in seen:
+            raise ParameterError(f'--{option}: {path} is read or written here already; give another file')
+        if path is not None:
+            seen.add(path.resolve())
 
 
 def _trial(arguments: argparse.Namespace, policy: str) -> tuple[Trial, int]:
@@ -113,21 +141,34 @@ def _run(study: Study, workers: Workers, fresh: bool) -> Outcome:
         if done:
             Console(highlight=False).print(f'{done} episodes were run before: {ledger.path}', markup=False, soft_wrap=True)
         name = f'{study.trial.contract.file.name}, {study.trial.level.name}'
-        with StudyProgress(name, study.episodes, min(done, study.episodes)) as progress:
-            outcome = conduct(study, ledger, workers, progress)
+        try:
+            with StudyProgress(name, study.episodes, min(done, study.episodes)) as progress:
+                outcome = conduct(study, ledger, workers, progress)
+        except KeyboardInterrupt:
+            kept = f'{len(ledger.episodes)} episodes are kept in {ledger.path}: the same command goes on there'
+            Console(highlight=False).print(kept, markup=False, soft_wrap=True)
+            raise
     print_outcome(outcome, progress.sentence)
     return outcome
 
 
-def _against(arguments: argparse.Namespace, outcome: Outcome, workers: Workers) -> Comparison:
+def _rival(arguments: argparse.Namespace, study: Study) -> Study:
+    """Return the study of the policy to compare with."""
     trial, episodes = _trial(arguments, arguments.against)
-    study = Study(trial, episodes, early=False)
-    own, other = outcome.study.trial.contract, trial.contract
-    if study.folder == outcome.study.folder and own.id != other.id:
-        raise ParameterError(f'--against: both policies are called {other.file.name}; give one another `name` in its contract')
-    second = outcome if own.id == other.id else _run(study, workers, arguments.fresh)
+    rival = Study(trial, episodes, early=False)
+    if study.trial.contract.id == trial.contract.id:
+        raise ParameterError(f'--against: {arguments.against} is the same policy')
+    if rival.folder == study.folder:
+        name = trial.contract.file.name
+        raise ParameterError(f'--against: both policies are called {name}; give one another `name` in its contract')
+    return rival
+
+
+def _compare(outcome: Outcome, rival: Study, workers: Workers, fresh: bool) -> Comparison:
+    second = _run(rival, workers, fresh)
     comparison = Comparison.of(outcome.episodes, second.episodes)
-    Console(highlight=False).print(comparison.sentence(own.file.name, other.file.name), markup=False, soft_wrap=True)
+    one, other = (study.trial.contract.file.name for study in (outcome.study, rival))
+    Console(highlight=False).print(comparison.sentence(one, other), markup=False, soft_wrap=True)
     return comparison
 
 
@@ -155,31 +196,6 @@ def _mends(outcome: Outcome, workers: Workers) -> list[Mend]:
         mended = mends(trial, workers, tried=tried, seen=progress)
     print_mends(mended)
     return mended
-
-
-def _passport(outcome: Outcome, curves: list[Curve]) -> None:
-    trial, console = outcome.study.trial, Console(highlight=False)
-    reason = ''
-    if not trial.level.passport:
-        reason = f'level {trial.level.name} earns none, validate at the level standard'
-    elif outcome.second_chance:
-        reason = (
-            f'these episodes were begun as a study of {outcome.began_as}, and are judged as {outcome.study.terms}: that is a '
-            'second chance to be lucky. Ask for the first once more, or start over with --fresh'
-        )
-    if reason:
-        console.print(f'no passport: {reason}', markup=False, soft_wrap=True)
-        return
-    borne = {curve.name: curve.tolerance for curve in curves if curve.tolerance is not None}
-    passport = Passport.issue(
-        outcome.verdict, trial.level, trial.contract, trial.robot, trial.seed, tolerances=borne, made_with=fingerprint(trial)
-    )
-    try:
-        console.print(f'passport: {write_passport(passport, trial.contract)}', markup=False, soft_wrap=True)
-    except OutputError as error:
-        path = outcome.study.folder / 'passport.json'
-        _write(path, passport.model_dump(mode='json', by_alias=True))
-        console.print(f'{error}; it is in {path}, put it there', markup=False, soft_wrap=True)
 
 
 def _document(

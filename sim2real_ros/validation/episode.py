@@ -30,9 +30,11 @@ class EpisodeId:
         Raises:
             NotFoundError: it is not of the form `scenario:number`.
         """
-        match = re.fullmatch(r'([\w-]+):(\d+)', text.strip())
+        match = re.fullmatch(r'([\w-]+):(\d{1,6})', text.strip())
         if match is None:
-            raise NotFoundError(f'"{text}" is no episode; episodes are called scenario:number, as flat:17')
+            raise NotFoundError(
+                f'"{text}" is no episode; episodes are called scenario:number, as flat:17, with at most six digits'
+            )
         return cls(match[1], int(match[2]))
 
 

@@ -126,6 +126,6 @@ def _object(line: bytes) -> dict[str, Any]:
     """Return the JSON object of a line; an empty one where it holds none."""
     try:
         document = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return document if isinstance(document, dict) else {}

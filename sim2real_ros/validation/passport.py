@@ -68,7 +68,9 @@ class Passport(Section):
     bound: Share  # of success, by the claim's confidence
     success: Share
     confidence: Share
-    tolerances: dict[str, float] = {}  # by name and unit, as action_delay_s: how much of it the policy bears
+    tolerances: dict[
+        str, Annotated[float, Field(ge=0)]
+    ] = {}  # by name and unit, as action_delay_s: how much of it the policy bears
     version: str  # of this package
     made_with: dict[str, str] = {}  # fingerprint of the study
     date: str
@@ -77,6 +79,9 @@ class Passport(Section):
     def _consistent(self) -> Passport:
         if self.bound < self.success - ROUNDING:
             raise ValueError(f'bound: {self.bound:g} proves less than the claim, {self.success:g}')
+        claim = {'success': self.success, 'confidence': self.confidence}
+        if (self.worlds.get('name'), self.worlds.get('claim')) != (self.level, claim):
+            raise ValueError(f'worlds: is not the level {self.level} with the claim of {self.success:g} at {self.confidence:g}')
         if self.failures >= self.episodes:
             raise ValueError(f'failures: {self.failures} of {self.episodes} episodes prove nothing')
         return self

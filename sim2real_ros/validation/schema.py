@@ -19,6 +19,7 @@ from sim2real_ros.paths import share_directory
 NotNegative = Annotated[float, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+MOST_EPISODES = 1_000_000
 Range = Annotated[list[float], Field(min_length=2, max_length=2)]
 
 
@@ -53,7 +54,7 @@ class RangesSection(Section):
     noise_tilt_rad: NotNegative = 0.0
     push_speed_m_s: Range = [0.0, 0.0]  # of each push, horizontal, in any direction
     push_turn_rad_s: Range = [0.0, 0.0]  # of each push, about the vertical
-    push_interval_s: Annotated[list[Positive], Field(min_length=2, max_length=2)] = [5.0, 10.0]
+    push_interval_s: Annotated[list[Annotated[float, Field(ge=0.1)]], Field(min_length=2, max_length=2)] = [5.0, 10.0]
     force_n: Range = [0.0, 0.0]  # horizontal, on the base, for a second after the first push
     start_joint_rad: Range = [0.0, 0.0]  # each joint, off the default pose
 
@@ -63,11 +64,13 @@ class RangesSection(Section):
             name for name in type(self).model_fields
             if isinstance(value := getattr(self, name), list) and len(value) == 2 and value[0] > value[1]
         ]  # fmt: skip
-        if wrong:
-            raise ValueError(f'{", ".join(wrong)}: the first number of a range is its smaller one')
+        faults = [f'{", ".join(wrong)}: the first number of a range is its smaller one'] if wrong else []
         below = [name for name in NOT_NEGATIVE if (value := getattr(self, name)) is not None and value[0] < 0]
-        if below:
-            raise ValueError(f'{", ".join(below)}: must not be negative')
+        faults += [f'{", ".join(below)}: must not be negative'] if below else []
+        above = [name for name in AT_MOST_ONE if getattr(self, name)[1] > 1]
+        faults += [f'{", ".join(above)}: must not be above 1'] if above else []
+        if faults:
+            raise ValueError('; '.join(faults))
         return self
 
 
@@ -76,6 +79,8 @@ NOT_NEGATIVE = (
     'joint_damping_factor', 'armature_factor', 'action_delay_s', 'command_delay_s', 'joint_delay_s', 'imu_delay_s', 'dropped',
     'push_speed_m_s', 'force_n',
 )  # fmt: skip
+
+AT_MOST_ONE = ('dropped', 'action_delay_s', 'command_delay_s', 'joint_delay_s', 'imu_delay_s')  # a share, and s
 
 
 class ScenarioSection(Section):
@@ -110,7 +115,7 @@ class ValidationFile(Section):
 
     schema_: Literal[1] = Field(alias='schema')
     name: Annotated[str, Field(pattern=r'^[\w-]+$')]
-    episodes: Annotated[int, Field(ge=1, le=1_000_000)]
+    episodes: Annotated[int, Field(ge=1, le=MOST_EPISODES)]
     episode_s: Annotated[float, Field(ge=1, le=600)] = 20.0
     command_s: Annotated[float, Field(ge=2)] = 5.0  # how long each velocity command stays; its first second is not judged
     rest_share: Share = 0.1  # of the commands that are zero

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from sim2real_ros.sim.verdict import SETTLE_S
 from sim2real_ros.validation.episode import Episode
 from sim2real_ros.validation.episodes import Trial, run
 from sim2real_ros.validation.ledger import Ledger
@@ -16,6 +17,7 @@ from sim2real_ros.validation.sequential import Decision, Design
 from sim2real_ros.validation.verdict import Verdict
 from sim2real_ros.validation.workers import Workers
 
+LEAST_CLAIM = 0.8  # success rate, for a passport
 FOLDER = Path('runs') / 'validation'
 
 Seen = Callable[[Sequence[Episode]], None]  # of a batch that has come to its end
@@ -69,6 +71,27 @@ class Outcome:
     episodes: list[Episode]
     verdict: Verdict
     began_as: str = ''
+
+    @property
+    def obstacle(self) -> str:
+        """Why a claim that holds earns no passport all the same; '' where it does."""
+        trial = self.study.trial
+        level, success = trial.level, trial.level.success
+        tracked = success.tracking_m_s is not None or success.tracking_rad_s is not None
+        if not level.passport:
+            return f'level {level.name} earns none, validate at the level standard'
+        if level.claim.success < LEAST_CLAIM:
+            return f'level {level.name} claims {level.claim.success:.0%}, {LEAST_CLAIM:.0%} is the least'
+        if tracked and min(level.episode_s, level.command_s) <= SETTLE_S:
+            return f'in episodes of {level.episode_s:g} s no command is judged, whose first {SETTLE_S:g} s do not count'
+        if trial.robot.floating and trial.contract.file.commands.velocity is not None and not tracked:
+            return f'level {level.name} does not judge whether commands are followed: validate at the level standard'
+        if self.second_chance:
+            return (
+                f'these episodes were begun as a study of {self.began_as}, and are judged as {self.study.terms}: that is a '
+                'second chance to be lucky. Ask for the first once more, or start over with --fresh'
+            )
+        return ''
 
     @property
     def second_chance(self) -> bool:

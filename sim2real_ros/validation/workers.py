@@ -16,6 +16,7 @@ from itertools import islice
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from sim2real_ros.children import end_with_parent
 from sim2real_ros.errors import DependencyError, RunError, Sim2RealError
 
 DEATHS = 3  # of workers with one task, before it is given up
@@ -140,7 +141,7 @@ class Workers:
         except ImportError as error:
             raise DependencyError(f'validation needs joblib ({error}): pip install "sim2real_ros[validate]"') from None
         self._close()
-        pool = ProcessPoolExecutor(self.jobs, env=ONE_THREAD)
+        pool = ProcessPoolExecutor(self.jobs, env=ONE_THREAD, initializer=end_with_parent)
         self._submit, self._breaks = pool.submit, True
         self._close = lambda: pool.shutdown(wait=False, kill_workers=True)
 
@@ -162,7 +163,7 @@ def _dask(scheduler: str) -> tuple[Submit, int, Callable[[], None]]:
         raise DependencyError(f'--scheduler {scheduler} needs Dask ({error}): pip install "sim2real_ros[dask]"') from None
     try:
         client = Client(scheduler, timeout='5s', set_as_default=False)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # of many kinds, by what listens there
         raise RunError(f'--scheduler {scheduler}: there is no Dask scheduler ({error})') from None
     threads = sum(client.nthreads().values())
     if not threads:

@@ -39,7 +39,7 @@ def work(tmp_path, monkeypatch) -> Path:
 
 def write(path: Path, **changes) -> Path:
     document = yaml.safe_load((REPOSITORY / 'config' / 'validation' / 'quick.yaml').read_text())
-    document |= {'name': path.stem, 'episode_s': 1.0, 'command_s': 2.0, 'claim': {'success': 0.8}, 'passport': True}
+    document |= {'name': path.stem, 'episode_s': 1.5, 'command_s': 2.0, 'claim': {'success': 0.8}, 'passport': True}
     return write_yaml(path, document | changes)
 
 
@@ -106,7 +106,7 @@ def test_a_level_that_earns_no_passport_says_so(work, capsys):
 def test_episodes_that_are_judged_anew_under_other_terms_earn_no_passport(work, capsys):
     assert run('--no-early-stop') == 0
     (work / 'policy' / 'passport.json').unlink()
-    assert run() == 0
+    assert run() == 1
     assert 'second chance' in ' '.join(capsys.readouterr().out.split())
     assert not (work / 'policy' / 'passport.json').exists()
     assert run('--no-early-stop') == 0
@@ -165,9 +165,47 @@ def test_failures_that_a_search_found_are_replayed_by_their_number(work, capsys,
     assert 'there is no worst:99' in capsys.readouterr().err
 
 
-def test_a_policy_against_itself_is_no_better(work, capsys):
-    assert run('--against', 'policy') == 0
-    assert 'no difference is shown' in ' '.join(capsys.readouterr().out.split())
+def test_a_policy_against_itself_is_refused_before_anything_runs(work, capsys):
+    assert run('--against', 'policy') == 1
+    assert 'is the same policy' in capsys.readouterr().err
+    assert not (work / 'runs').exists()
+
+
+def test_a_failure_in_the_same_worlds_takes_the_passport_away_and_one_in_others_does_not(work, capsys):
+    assert run() == 0
+    passport = work / 'policy' / 'passport.json'
+    document(passport)
+    write(work / 'tiny.yaml', ranges={'payload_kg': [60.0, 80.0]})
+    assert run('--fresh') == 1
+    assert 'passport.json stays, of other worlds' in ' '.join(capsys.readouterr().out.split())
+    text = passport.read_text()
+    write(work / 'tiny.yaml', success={'fall_height': 0.999})
+    passport.write_text(
+        json.dumps(json.loads(text) | {'worlds': load_validation('tiny.yaml')[0].model_dump(mode='json', by_alias=True)})
+    )
+    assert run('--fresh') == 1
+    assert 'withdrawn' in ' '.join(capsys.readouterr().out.split())
+    assert not passport.exists()
+
+
+@pytest.mark.parametrize(
+    ('changes', 'why'),
+    [
+        ({'claim': {'success': 0.5}}, '80% is the least'),
+        ({'episode_s': 1.0}, 'no command is judged'),
+        ({'success': {}}, 'does not judge whether commands are followed'),
+    ],
+)
+def test_a_level_that_asks_too_little_earns_no_passport(work, capsys, changes, why):
+    write(work / 'tiny.yaml', **changes)
+    assert run() == 0
+    assert why in ' '.join(capsys.readouterr().out.split())
+    assert not (work / 'policy' / 'passport.json').exists()
+
+
+def test_nothing_is_written_over_what_is_read(work, capsys):
+    assert run('--json', 'policy/policy.yaml') == 1
+    assert 'is read or written here already' in capsys.readouterr().err
 
 
 def test_another_policy_of_the_same_name_needs_a_name_of_its_own(work, capsys):
@@ -249,7 +287,7 @@ def test_a_study_that_is_interrupted_goes_on_and_another_one_is_refused(work, ca
     assert run('--no-early-stop') == 0
     assert sorted(ledger.read_bytes().splitlines()) == sorted(whole.splitlines())
     assert 'episodes were run before' in capsys.readouterr().out
-    write(work / 'tiny.yaml', episode_s=1.5)
+    write(work / 'tiny.yaml', episode_s=2.0)
     assert run() == 1
     assert 'holds the episodes of another study; start over with --fresh' in capsys.readouterr().err
     assert run('--fresh') == 0
