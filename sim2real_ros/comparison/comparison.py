@@ -19,6 +19,20 @@ from sim2real_ros.recording.run import Run
 NOTABLE_LAG_S = 0.005
 HELD_PERIODS = 2  # for which the last sample of a stream stands
 BASE = (('forward', 'm/s'), ('left', 'm/s'), ('yaw', 'rad/s'))
+NAMES = {
+    'position': 'the joint positions',
+    'velocity': 'the joint velocities',
+    'torque': 'the torques',
+    'base': 'the velocity of the base',
+}
+PARTS = {  # of a recording, that are not compared themselves
+    'base': 'the IMU',
+    'targets': "the policy's targets",
+    'ticks': "the policy's trace",
+    'goal': 'the goal pose',
+    'contacts': 'the foot contacts',
+    'modes': 'the modes',
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +64,19 @@ class Comparison:
     quantities: dict[str, Quantity]  # position, velocity, torque, base: those that both have
     ages: tuple[np.ndarray, np.ndarray]  # s, of the commands in each run; empty where they are not known
     findings: list[Finding]
+    lopsided: bool  # whether one run tells what the other does not
 
     @property
     def identical(self) -> bool:
-        """Whether there is no difference at all, in what both tell."""
-        return all((np.nan_to_num(q.measures.largest) == 0).all() for q in self.quantities.values())
+        """Whether both tell the same things, and those without any difference."""
+        return not self.lopsided and all((np.nan_to_num(q.measures.largest) == 0).all() for q in self.quantities.values())
 
 
 def compare_runs(a: Run, b: Run) -> Comparison:
     """Set two runs side by side.
 
     Raises:
-        RecordingError: they are of different robots, or too little of them overlaps.
+        RecordingError: they are of different robots, too little of them overlaps, or no joint position is told by both.
     """
     refuse_other_robots(a, b)
     to_a = JointMap(b.joints, a.joints)
@@ -69,26 +84,36 @@ def compare_runs(a: Run, b: Run) -> Comparison:
     begin, time = alignment.begin, alignment.time
     at = (begin[0] + time, begin[1] + time)
     quantities: dict[str, Quantity] = {}
-    short: list[Finding] = []
+    missing: list[Finding] = []
+    uneven: list[bool] = []
 
     def add(name: str, unit: str, signals: tuple[str, ...], left: np.ndarray, right: np.ndarray) -> None:
+        left, right = (np.where(np.isfinite(values), values, np.nan) for values in (left, right))
         known = np.isfinite(left).any(axis=0) & np.isfinite(right).any(axis=0)
         told = [np.isfinite(values[:, known]).all(axis=1) for values in (left, right)]
         measures = measure(left, right, alignment.counts & told[0] & told[1], alignment.step_s)
-        short.extend(_short(name, alignment, told))
+        missing.extend(_silent(name, signals, (a, b), [np.isfinite(v[alignment.counts]).any(axis=0) for v in (left, right)]))
+        missing.extend(_short(name, alignment, told) if known.any() else ())
+        uneven.append(bool((np.isfinite(left) != np.isfinite(right))[alignment.counts].any()))
         if not np.isnan(measures.rmse).all():
             quantities[name] = Quantity(name, unit, signals, left, right, measures)
 
     add('position', 'rad', a.joints, *_both(a.states.time, a.states.position, b.states.time, to_a(b.states.position), at))
     add('velocity', 'rad/s', a.joints, *_both(a.states.time, a.states.velocity, b.states.time, to_a(b.states.velocity), at))
-    if a.torques is not None and b.torques is not None:
-        left, right = _both(a.torques.time, a.torques.torque, b.torques.time, to_a(b.torques.torque), at)
-        add('torque', 'N m', a.joints, left, right)
+    if 'position' not in quantities:
+        silent = next((f.text for f in missing), 'the joint positions cannot be compared')
+        raise RecordingError(f'{silent}; no moment after {alignment.by} has those of both {a.source} and {b.source}')
+    add('torque', 'N m', a.joints, _torque(a, at[0]), to_a(_torque(b, at[1])))
     add('base', '', tuple(name for name, _ in BASE), _base(a, at[0]), _base(b, at[1]))
     ages = (_ages(a, begin[0], time[-1]), _ages(b, begin[1], time[-1]))
-    missing = [*_missing(a, b, quantities), *short]
-    findings = [*_policies(a, b), *_commands(alignment), *missing, *_lag(quantities), *_notes(a, b)]
-    return Comparison((a, b), alignment, quantities, ages, findings)
+    parts = list(_parts(a, b))
+    findings = [*_policies(a, b), *_commands(alignment), *missing, *parts, *_lag(quantities), *_notes(a, b)]
+    lopsided = any(uneven) or bool(parts) or _known(a) != _known(b)
+    return Comparison((a, b), alignment, quantities, ages, findings, lopsided)
+
+
+def _known(run: Run) -> tuple[bool, bool]:
+    return run.contract is not None, run.velocity is not None
 
 
 def refuse_other_robots(a: Run, b: Run) -> None:
@@ -117,6 +142,13 @@ def _sampled(time: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray
     inside = np.clip(at, time[0], time[-1])
     reach = HELD_PERIODS * float(np.median(np.diff(time))) if len(time) > 1 else 0.0
     return np.where((np.abs(at - inside) <= reach)[:, None], resample(time, values, inside), np.nan)
+
+
+def _torque(run: Run, at: np.ndarray) -> np.ndarray:
+    """Return the torques (m, n), NaN where the run does not tell."""
+    if run.torques is None:
+        return np.full((len(at), len(run.joints)), np.nan)
+    return _sampled(run.torques.time, run.torques.torque, at)
 
 
 def _base(run: Run, at: np.ndarray) -> np.ndarray:
@@ -173,15 +205,23 @@ def _commands(alignment: Alignment) -> Iterator[Finding]:
             yield Finding(level, f'the commands differ for {share}, which is left out: {when}')
 
 
-def _missing(a: Run, b: Run, quantities: dict[str, Quantity]) -> Iterator[Finding]:
-    parts = {'torque': 'torques', 'base': 'odometry'}
-    for name, part in parts.items():
-        silent = [run.source for run in (a, b) if getattr(run, part) is None]
-        if silent and not (name == 'base' and len(silent) == 2):  # an arm has no odometry
-            what = 'the torques' if name == 'torque' else 'the velocity of the base'
-            yield Finding('warn', f'{what} cannot be compared: {" and ".join(silent)} does not tell')
-    if 'velocity' not in quantities:
-        yield Finding('warn', 'the joint velocities cannot be compared: one recording does not tell them')
+def _silent(name: str, signals: tuple[str, ...], runs: tuple[Run, Run], told: list[np.ndarray]) -> Iterator[Finding]:
+    """Say which signals of a quantity one run does not tell at all; told: (w,) bool of each run."""
+    for run, own, other in zip(runs, told, reversed(told), strict=True):
+        lacks = [signal for signal, here, there in zip(signals, own, other, strict=True) if there and not here]
+        if lacks:
+            which = f' ({", ".join(lacks)})' if len(lacks) < len(signals) else ''
+            yield Finding('warn', f'{NAMES[name]} cannot be compared{which}: {run.source} does not tell')
+    if not (told[0].any() or told[1].any() or name == 'base'):  # an arm has no odometry
+        yield Finding('warn', f'{NAMES[name]} cannot be compared: neither recording tells them')
+
+
+def _parts(a: Run, b: Run) -> Iterator[Finding]:
+    """Say which parts one recording holds and the other does not."""
+    for run, other in ((a, b), (b, a)):
+        lacks = [text for part, text in PARTS.items() if not getattr(run, part) and getattr(other, part)]
+        if lacks:
+            yield Finding('warn', f'{run.source} does not hold {", ".join(lacks)}, {other.source} does')
 
 
 def _short(name: str, alignment: Alignment, told: list[np.ndarray]) -> Iterator[Finding]:

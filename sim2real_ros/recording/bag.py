@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sim2real_ros.errors import NotFoundError, RecordingError
-from sim2real_ros.recording.topics import TOPICS, Topic
+from sim2real_ros.recording.topics import JOINT_STATE, TOPICS, Topic
 from sim2real_ros.recording.writer import METADATA, require_rosbags
 
 SUFFIXES = ('.mcap', '.db3')
@@ -105,7 +105,13 @@ class Bag:
         if namespace is None and len(found) > 1:
             self._reader.close()
             raise RecordingError(f'{self.path} holds several robots, {shown}; choose one with --namespace')
-        return found[0] if namespace is None else namespace.strip('/')
+        chosen = found[0] if namespace is None else namespace.strip('/')
+        name = f'/{chosen}{end}' if chosen else end
+        kinds = {connection.msgtype for connection in self._reader.connections if connection.topic == name}
+        if not kinds & set(KNOWN['joint_states'].types):
+            self._reader.close()
+            raise RecordingError(f'{self.path}: {name} is of {", ".join(sorted(kinds))}; {JOINT_STATE} is expected')
+        return chosen
 
 
 def is_bag(path: Path) -> bool:

@@ -42,14 +42,24 @@ def load_run(path: Path, robot: str = '', namespace: str | None = None) -> Run:
     if not path.exists():
         raise NotFoundError(f'there is no recording {path}')
     if path.suffix == '.npz':
-        return run_of_trace(path, robot)
+        return _with_positions(run_of_trace(path, robot))
     if not is_bag(path):
         raise RecordingError(f'{path} is no recording: a rosbag2 (folder, .mcap, .db3) or the trace of a simulator (.npz)')
     with Bag(path, namespace) as bag:
         try:
-            return _Reading(bag, robot).run()
+            return _with_positions(_Reading(bag, robot).run())
         except JointError as error:
             raise RecordingError(f'{path}: {error}') from None
+
+
+def _with_positions(run: Run) -> Run:
+    """Return a run; raises RecordingError when it never tells where a joint is."""
+    if not np.isfinite(run.states.position).any():
+        raise RecordingError(
+            f'{run.source} holds no joint positions: in all {len(run.states.time)} states they are empty, not as many as the '
+            'names, or not finite'
+        )
+    return run
 
 
 class _Reading:
@@ -63,6 +73,8 @@ class _Reading:
         contract = next(iter(self._contracts.values()), None)
         known = self._robot.joints if self._robot is not None else contract.joints if contract is not None else ()
         self._joints = known or rows.first_names(bag.messages('joint_states'))
+        if not self._joints:
+            raise RecordingError(f'{bag.path}: joint_states name no joints; see what publishes them')
         self._arrivals, self._states = self._read_states()
 
     def run(self) -> Run:

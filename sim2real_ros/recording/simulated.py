@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sim2real_ros.errors import RecordingError
+from sim2real_ros.errors import JointError, RecordingError
 from sim2real_ros.joints import JointMap
 from sim2real_ros.npz import numbers, read_npz
 from sim2real_ros.paths import read_file
@@ -26,8 +26,9 @@ def run_of_trace(path: Path, robot: str = '') -> Run:
     try:
         data = read_npz(read_file(path))
         time, qpos, qvel, torque, age = (numbers(data, name) for name in ('time', 'qpos', 'qvel', 'torque', 'command_age'))
-        joints, mode = tuple(map(str, data['joints'])), data['mode'].astype(str)
-        hinges = tuple(map(str, data['hinges'])) if 'hinges' in data else joints
+        joints, mode = _texts(data, 'joints'), np.array(_texts(data, 'mode'))
+        hinges = _texts(data, 'hinges') if 'hinges' in data else joints
+        _check_shapes(len(joints), len(hinges), time=time, mode=mode, command_age=age, qpos=qpos, qvel=qvel, torque=torque)
         if len(keep := longest_part(time)) < 2:
             raise ValueError('it has no two rows')
         time, qpos, qvel, torque, age, mode = (rows[keep] for rows in (time, qpos, qvel, torque, age, mode))
@@ -35,8 +36,8 @@ def run_of_trace(path: Path, robot: str = '') -> Run:
         pick = JointMap(hinges, joints, source='the trace', target='the robot')
         states = Joints(time, pick(qpos[:, free:]), pick(qvel[:, max(free - 1, 0) :]), torque)
         told = np.isfinite(age)
-        torques = Torques(time[told] - age[told], torque[told], age[told], mode[told])
-    except (OSError, ValueError, KeyError, IndexError) as error:
+        torques = Torques(time[told] - age[told], torque[told], age[told], mode[told]) if told.any() else None
+    except (OSError, ValueError, IndexError, JointError) as error:
         raise RecordingError(f'{path} is no trace of the simulator: {error}') from None
     base = odometry = None
     if free == FREE:
@@ -46,3 +47,30 @@ def run_of_trace(path: Path, robot: str = '') -> Run:
     changes = np.flatnonzero(np.append(True, mode[1:] != mode[:-1]))
     modes = tuple((float(time[i]), str(mode[i])) for i in changes)
     return Run(str(path), robot, joints, states, base, odometry, torques, modes=modes)
+
+
+def _texts(data: dict[str, np.ndarray], name: str) -> tuple[str, ...]:
+    """Return an array of text; raises ValueError if it is not there or something else."""
+    if name not in data:
+        raise ValueError(f'{name} is missing')
+    if data[name].ndim != 1 or data[name].dtype.kind not in 'US':
+        raise ValueError(f'{name} is {data[name].dtype} of shape {data[name].shape}; a row of names is expected')
+    return tuple(data[name].astype(str).tolist())
+
+
+def _check_shapes(joints: int, hinges: int, **arrays: np.ndarray) -> None:
+    """Raise ValueError unless the arrays belong to each other and time is a number everywhere."""
+    rows = len(arrays['time']) if arrays['time'].ndim else 0
+    for name, values in arrays.items():
+        table = name in ('qpos', 'qvel', 'torque')
+        if values.ndim != 1 + table or len(values) != rows:
+            raise ValueError(f'{name} has the shape {values.shape}; {rows} rows are expected, as in time')
+    if not np.isfinite(arrays['time']).all():
+        raise ValueError('time is not finite everywhere')
+    if arrays['torque'].shape[1] != joints:
+        raise ValueError(f'torque has {arrays["torque"].shape[1]} columns for {joints} joints')
+    for name, base in (('qpos', FREE), ('qvel', FREE - 1)):
+        if (columns := arrays[name].shape[1]) not in (hinges, hinges + base):
+            raise ValueError(
+                f'{name} has {columns} columns; {hinges} joints need {hinges}, or {hinges + base} with a free base'
+            )

@@ -32,17 +32,18 @@ def joint_rows(messages: Messages, joints: tuple[str, ...]) -> tuple[np.ndarray,
         JointError: a message lacks a joint.
     """
     arrivals, times, rows = [], [], []
-    names: list[str] = []
+    names: list[str] | None = None
     pick = JointMap(joints, joints)
     for arrival, message in messages:
         if message.name != names:
             names = list(message.name)
             pick = JointMap(names, joints, source='joint_states', target='the robot')
         fields = (message.position, message.velocity, message.effort)
-        rows.append([pick(f) if len(f) == len(names) else np.full(len(joints), np.nan) for f in fields])
+        rows.append([pick(f) if len(f) == len(message.name) else np.full(len(joints), np.nan) for f in fields])
         arrivals.append(arrival)
         times.append(seconds(message.header.stamp))
-    return np.array(arrivals, np.int64), np.array(times), np.array(rows, float).reshape(-1, 3, len(joints)).transpose(1, 0, 2)
+    values = np.array(rows, float).reshape(len(rows), 3, len(joints))
+    return np.array(arrivals, np.int64), np.array(times), values.transpose(1, 0, 2)
 
 
 def first_names(messages: Messages) -> tuple[str, ...]:

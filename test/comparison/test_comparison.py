@@ -153,6 +153,32 @@ def test_what_one_recording_lacks_is_left_out_and_named(read, plain):
         assert text in told(comparison, 'warn')
 
 
+def test_what_only_one_run_tells_is_named_and_the_runs_are_not_identical(plain):
+    """However much of it is missing: all of a quantity, of one joint, every second sample, or a whole part."""
+    states = plain.states
+    one, some = states.position.copy(), states.position.copy()
+    one[:, 3], some[len(some) // 2 :: 2] = np.nan, np.inf
+    cases = {
+        'the joint velocities cannot be compared: ': {'states': replace(states, velocity=np.full_like(one, np.nan))},
+        f'the joint positions cannot be compared ({plain.joints[3]}): ': {'states': replace(states, position=one)},
+        'B does not tell the rest': {'states': replace(states, position=some)},
+        "does not hold the policy's targets, the policy's trace, the modes, ": {'ticks': None, 'targets': None, 'modes': ()},
+    }
+    for said, parts in cases.items():
+        comparison = compare_runs(plain, replace(plain, **parts))
+        assert said in told(comparison, 'warn')
+        assert not comparison.identical
+        assert sentence(comparison)[0] == 'warn'
+        assert all(np.isfinite(q.measures.largest[np.isfinite(q.measures.rmse)]).all() for q in comparison.quantities.values())
+
+
+def test_runs_without_a_common_joint_position_are_refused(plain):
+    position = plain.states.position.copy()
+    position[plain.states.time > 10.9] = np.nan
+    with pytest.raises(RecordingError, match='the joint positions cannot be compared: .* no moment after'):
+        compare_runs(plain, replace(plain, states=replace(plain.states, position=position)))
+
+
 def test_runs_that_hardly_overlap_are_refused(read, plain):
     short = replace(plain, states=replace(plain.states, time=plain.states.time[:250], position=plain.states.position[:250]))
     with pytest.raises(RecordingError, match='only .* s of .* overlap'):

@@ -2,11 +2,11 @@
 """Promises of the reader: every origin gives the same run, joints by name, and what cannot be read is said plainly."""
 
 import shutil
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from recordings import ACTIVE_S, CONTRACT, POSE_S, REST_S, ROBOT, TRIP_NS, Recording
+from recordings import ACTIVE_S, CONTRACT, POSE_S, REST_S, ROBOT, TRIP_NS, Recording, text
 
 from sim2real_ros.errors import DependencyError, NotFoundError, RecordingError
 from sim2real_ros.recording.reading import load_run
@@ -210,3 +210,69 @@ def test_without_rosbags_the_command_that_installs_it_is_told(folder, monkeypatc
     monkeypatch.setitem(__import__('sys').modules, 'rosbags.rosbag2', None)
     with pytest.raises(DependencyError, match=r'pip install "sim2real_ros\[record\]"'):
         load_run(folder)
+
+
+class Spoilt(Recording):
+    """A recording whose joint states somebody spoils."""
+
+    def __init__(self, spoil, **fields):
+        super().__init__(**fields)
+        self._spoil = spoil
+
+    def messages(self):
+        for arrival, topic, content in super().messages():
+            yield arrival, topic, self._spoil(*content) if topic == 'joint_states' else content
+
+
+def changed(**fields):
+    """Return what sets fields of the joint states."""
+    return lambda kind, message: (kind, replace(message, **{name: np.array(v) for name, v in fields.items()}))
+
+
+@pytest.mark.parametrize(
+    ('spoil', 'said'),
+    [
+        (changed(position=[]), 'holds no joint positions: in all 800 states they are empty'),
+        (changed(position=[0.0, 1.0]), 'holds no joint positions'),
+        (changed(position=[np.nan] * 12), 'holds no joint positions'),
+        (changed(position=[np.inf] * 12), 'holds no joint positions'),
+        (lambda kind, message: (kind, replace(message, name=[])), 'joint_states lacks FL_hip_joint'),
+        (
+            lambda kind, message: text('hello'),
+            r'/joint_states is of std_msgs/msg/String; sensor_msgs/msg/JointState is expected',
+        ),
+    ],
+)
+def test_joint_states_without_positions_are_refused(tmp_path, spoil, said):
+    with pytest.raises(RecordingError, match=said):
+        load_run(Spoilt(spoil).write(tmp_path / 'run'))
+
+
+def test_joint_states_without_names_of_an_unknown_robot_are_refused(tmp_path):
+    spoilt = Spoilt(lambda kind, message: (kind, replace(message, name=[])), contract=None)
+    with pytest.raises(RecordingError, match='joint_states name no joints'):
+        load_run(spoilt.write(tmp_path / 'run'))
+
+
+@pytest.mark.parametrize(
+    ('name', 'value', 'said'),
+    [
+        ('joints', np.array('abc'), r'joints is <U3 of shape \(\); a row of names is expected'),
+        ('hinges', np.array('abc'), r'hinges is <U3 of shape \(\)'),
+        ('joints', None, 'joints is missing'),
+        ('mode', np.array(['active']), r'mode has the shape \(1,\); 50 rows are expected'),
+        ('qpos', np.zeros((50, 4)), 'qpos has 4 columns; 2 joints need 2, or 9 with a free base'),
+        ('torque', np.zeros((50, 3)), 'torque has 3 columns for 2 joints'),
+        ('time', np.full(50, np.nan), 'time is not finite'),
+        ('qpos', np.full((50, 2), np.nan), 'holds no joint positions'),
+    ],
+)
+def test_a_trace_that_is_not_whole_is_refused_with_what_is_wrong(tmp_path, name, value, said):
+    table = np.zeros((50, 2))
+    trace = {'time': 0.01 * np.arange(50), 'qpos': table, 'qvel': table, 'torque': table, 'command_age': np.zeros(50)}
+    trace |= {'mode': np.array(['active'] * 50), 'joints': np.array(['a', 'b']), 'hinges': np.array(['a', 'b'])}
+    np.savez(tmp_path / 'whole.npz', **trace)
+    assert load_run(tmp_path / 'whole.npz').joints == ('a', 'b')
+    np.savez(tmp_path / 't.npz', **{key: array for key, array in (trace | {name: value}).items() if array is not None})
+    with pytest.raises(RecordingError, match=said):
+        load_run(tmp_path / 't.npz')
