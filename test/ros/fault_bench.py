@@ -42,6 +42,7 @@ DT_NS = 2_000_000
 DT = 1e-9 * DT_NS
 DOMAINS = itertools.cycle(range(91, 95))
 EVERY = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.VOLATILE)
+RECORDER_S = 1.5  # between two trips that get a file each, and some for writing the first
 PATIENCE_S = 0.5  # of the driver, for an answer
 WALK = 0.5  # m/s
 SERVICES = ('damp', 'pose', 'activate', 'estop', 'reset')
@@ -312,6 +313,8 @@ class Bench:
 
     def begin(self, alter: Callable[[Tick], None], patience: float, pace_s: float) -> None:
         """Make trouble from the next state on."""
+        while time.monotonic() < self.begin_wall + RECORDER_S:  # so that it is a trip of its own
+            self.step()
         self.take()
         self.commands, self.reasons = [], []
         self.alter, self.patience, self.pace_s = alter, patience, pace_s

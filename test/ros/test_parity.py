@@ -46,7 +46,7 @@ def difference(trace, late):
 
 def test_nodes_in_lockstep_follow_the_in_process_loop(start):
     """Joint positions agree within 1e-3 rad over 5 s of walking, mode changes at the same stamps."""
-    with start() as running:
+    with start(real_time_factor=1.0) as running:  # policy_node shall learn of the mode within a tick
         running.operator.command = COMMAND
         contracts = []  # a contract that came in the middle of the pose move would give it another goal
         running.operator._node.create_subscription(String, 'policy/contract', contracts.append, qos.LATCHED)
