@@ -9,6 +9,7 @@ from pathlib import Path
 
 from sim2real_ros.description import gazebo
 from sim2real_ros.description.gazebo_names import Gazebo
+from sim2real_ros.description.possible import refuse_impossible
 from sim2real_ros.description.ros2_control import MOCK, blocks_of, control_block, lacks
 from sim2real_ros.description.urdf_file import read_urdf, to_text
 from sim2real_ros.errors import DocumentError
@@ -40,10 +41,10 @@ def for_gazebo(robot: Robot, names: Gazebo, controllers: Path, *, namespace: str
 
     Raises:
         NotFoundError: it has no such pose, or its URDF is missing.
-        DocumentError: the URDF has joints that this stack cannot drive, or a foot is not in it.
+        DocumentError: the URDF is that of no possible robot, or a foot is not in it.
     """
     root = read_urdf(robot.urdf)
-    _refuse_mimics(root, robot)
+    refuse_impossible(root, robot)
     notes = _drop_blocks(root, robot) + gazebo.drop_replaced(root, robot)
     root.append(control_block(robot, names.hardware, robot.pose(start or start_pose(robot))))
     root.append(gazebo.plugin_element(names, controllers, namespace))
@@ -67,10 +68,11 @@ def for_ros2_control(robot: Robot, plugin: str = '', *, start: str = '') -> Desc
 
     Raises:
         NotFoundError: it has no such pose, or its URDF is missing.
-        DocumentError: no class is given and the URDF's own blocks do not have what this stack needs; all is listed.
+        DocumentError: the URDF is that of no possible robot, or no class is given and its own blocks do not have what this
+            stack needs; all is listed.
     """
     root = read_urdf(robot.urdf)
-    _refuse_mimics(root, robot)
+    refuse_impossible(root, robot)
     if plugin:
         notes = _drop_blocks(root, robot)
         pose = robot.pose(start or start_pose(robot))
@@ -98,10 +100,3 @@ def _drop_blocks(root: ElementTree.Element, robot: Robot) -> list[str]:
         plugin = (block.findtext('hardware/plugin') or 'no plug-in').strip()
         notes.append(f'replaced <ros2_control name="{block.get("name")}"> ({plugin}): it describes the same joints')
     return notes
-
-
-def _refuse_mimics(root: ElementTree.Element, robot: Robot) -> None:
-    followers = [joint.get('name', '') for joint in root.findall('joint') if joint.find('mimic') is not None]
-    if followers:
-        reason = f'{", ".join(followers)}: follows another joint (<mimic>); this stack drives every joint by itself'
-        raise DocumentError(str(robot.urdf), [reason])

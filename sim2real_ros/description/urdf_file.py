@@ -7,9 +7,7 @@ import os
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
-from sim2real_ros.errors import DocumentError, NotFoundError
-
-XACRO = 'http://www.ros.org/wiki/xacro'
+from sim2real_ros.robot.urdf import parse_urdf
 
 
 def read_urdf(path: Path) -> ElementTree.Element:
@@ -22,17 +20,7 @@ def read_urdf(path: Path) -> ElementTree.Element:
         NotFoundError: the file cannot be read.
         DocumentError: it is no URDF, or needs xacro first.
     """
-    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True))
-    try:
-        root = ElementTree.parse(path, parser).getroot()
-    except OSError as error:
-        raise NotFoundError(f'cannot read the URDF {path}: {error.strerror}') from None
-    except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two: an encoding that is none
-        raise DocumentError(str(path), [f'not valid XML: {error}']) from None
-    if root.tag != 'robot':
-        raise DocumentError(str(path), [f'a URDF starts with <robot>, this file with <{root.tag}>'])
-    if any(isinstance(element.tag, str) and element.tag.startswith(f'{{{XACRO}}}') for element in root.iter()):
-        raise DocumentError(str(path), [f'this is xacro; write a plain URDF first: xacro {path.name} > {path.stem}.urdf'])
+    root = parse_urdf(path, comments=True)
     for mesh in root.iter('mesh'):
         name = mesh.get('filename', '')
         if name and '://' not in name:

@@ -81,6 +81,9 @@ def _limits(model: JointLimits, override: LimitsSection, joints: tuple[str, ...]
             if np.isnan(value) or (field in ('velocity', 'effort') and value <= 0):
                 faults.append(f'{name}: the URDF gives no positive {field} limit; add it there or as limits.{field} here')
     for name, low, high in zip(joints, fields['lower'], fields['upper'], strict=True):
+        if np.isinf(low) or np.isinf(high):
+            what = 'the barrier and the certificate need them; give limits.lower and limits.upper here'
+            faults.append(f'{name}: a continuous joint has no position limits, and {what}')
         if low >= high:
             faults.append(f'{name}: lower limit {low:g} is not below upper limit {high:g}')
     return JointLimits(**fields)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import xml.etree.ElementTree as ElementTree
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from transforms3d import euler, quaternions
 from sim2real_ros.errors import DocumentError, NotFoundError
 
 MOVABLE = ('revolute', 'continuous', 'prismatic')
+TYPES = (*MOVABLE, 'fixed', 'floating', 'planar')
+XACRO = 'http://www.ros.org/wiki/xacro'
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,28 +30,72 @@ class UrdfJoint:
     effort: float
 
 
-def read_joints(path: Path) -> list[UrdfJoint]:
-    """Return the movable joints in document order.
+def parse_urdf(path: Path, *, comments: bool = False) -> ElementTree.Element:
+    """Return the root of a URDF, with its comments where they are asked for.
 
     Raises:
-        NotFoundError: the file does not exist.
-        DocumentError: it is not a URDF, has no movable joint or a limit that is not a number.
+        NotFoundError: the file cannot be read.
+        DocumentError: it is no URDF, or needs xacro first.
     """
+    parser = ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=comments))
     try:
-        root = ElementTree.parse(path).getroot()
+        root = ElementTree.parse(path, parser).getroot()
     except OSError as error:
         raise NotFoundError(f'cannot read the URDF {path}: {error.strerror}') from None
     except (ElementTree.ParseError, LookupError, ValueError) as error:  # the latter two: an encoding that is none
         raise DocumentError(str(path), [f'not valid XML: {error}']) from None
     if root.tag != 'robot':
         raise DocumentError(str(path), [f'a URDF starts with <robot>, this file with <{root.tag}>'])
-    faults: list[str] = []
-    joints = [_joint(element, faults) for element in root.iter('joint') if element.get('type') in MOVABLE]
+    if any(_is_xacro(element) for element in root.iter()):
+        stem = path.name.split('.')[0]
+        name = path.name if path.name != f'{stem}.urdf' else f'{stem}.urdf.xacro'
+        reason = f'this is xacro; write a plain URDF first: xacro {name} > {stem}.urdf'
+        raise DocumentError(str(path), [reason])
+    return root
+
+
+def _is_xacro(element: ElementTree.Element) -> bool:
+    own = isinstance(element.tag, str) and element.tag.startswith(f'{{{XACRO}}}')  # the tag of a comment is a function
+    return own or any('${' in value for value in element.attrib.values())
+
+
+def read_joints(path: Path) -> list[UrdfJoint]:
+    """Return the movable joints in document order.
+
+    Raises:
+        NotFoundError: the file does not exist.
+        DocumentError: it is not a URDF, has no movable joint, a joint that cannot be told from another or driven by itself, or
+            a limit that is not a number.
+    """
+    elements = parse_urdf(path).findall('joint')
+    faults = _joint_faults(elements)
+    joints = [_joint(element, faults) for element in elements if element.get('type') in MOVABLE]
     if not joints:
         faults.append(f'no movable joint (of type {", ".join(MOVABLE)})')
     if faults:
         raise DocumentError(str(path), faults)
     return joints
+
+
+def _joint_faults(elements: list[ElementTree.Element]) -> list[str]:
+    """Return what is wrong with the names and kinds of the joints."""
+    faults = []
+    for element in elements:
+        name, kind = element.get('name', ''), element.get('type')
+        if not name:
+            links = (part.get('link', '?') if part is not None else '?' for part in map(element.find, ('parent', 'child')))
+            faults.append(f'the joint between the links {" and ".join(links)} has no name; add name="..."')
+        if kind not in TYPES:
+            faults.append(f'joint {name}: type "{kind or ""}" is none; types are {", ".join(TYPES)}')
+        if kind in MOVABLE and element.find('mimic') is not None:
+            faults.append(
+                f'joint {name} follows another joint (<mimic>), which is not modelled; make it fixed, or drive it by itself '
+                'and remove <mimic>'
+            )
+    for name, count in Counter(element.get('name', '') for element in elements).items():
+        if name and count > 1:
+            faults.append(f'{"two" if count == 2 else count} joints are called {name}; rename all but one')
+    return faults
 
 
 def _joint(element: ElementTree.Element, faults: list[str]) -> UrdfJoint:

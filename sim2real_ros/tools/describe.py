@@ -11,7 +11,7 @@ from sim2real_ros.description import Description, controllers, for_gazebo, for_r
 from sim2real_ros.description.gazebo_names import GENERATIONS
 from sim2real_ros.errors import OutputError
 from sim2real_ros.paths import writable_file, write_text
-from sim2real_ros.robot import load_robot
+from sim2real_ros.robot import Robot, load_robot
 from sim2real_ros.tools.arguments import namespace
 
 BACKENDS = ('gazebo', 'ros2_control', 'mujoco', 'controllers')
@@ -37,13 +37,13 @@ def main(arguments: argparse.Namespace) -> int:
     """Write or print the document; what was replaced is told on stderr."""
     robot, out = load_robot(arguments.robot), arguments.output
     if out is not None:
-        out = writable_file(out.expanduser(), '-o')
+        out = writable_file(_no_source(out.expanduser(), robot), '-o')
     if arguments.backend == 'controllers':
         described = Description(controllers(robot, arguments.namespace))
     elif arguments.backend == 'ros2_control':
         described = for_ros2_control(robot, arguments.plugin, start=arguments.pose)
     elif arguments.backend == 'gazebo':
-        parameters = _parameters(arguments, out)
+        parameters = _parameters(arguments, out, robot)
         described = for_gazebo(robot, gazebo(arguments.gazebo), parameters, namespace=arguments.namespace, start=arguments.pose)
         if arguments.controllers is None:
             write_text(parameters, controllers(robot, arguments.namespace), '--controllers')
@@ -60,10 +60,17 @@ def main(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _parameters(arguments: argparse.Namespace, out: Path | None) -> Path:
+def _parameters(arguments: argparse.Namespace, out: Path | None, robot: Robot) -> Path:
     """Return where the plug-in finds the controllers' parameters."""
     if arguments.controllers is not None:
         return Path(arguments.controllers).expanduser().resolve()
     if out is None:
         raise OutputError('the plug-in in Gazebo reads a parameter file: give -o FILE, or --controllers FILE with its path')
-    return writable_file(out.with_suffix('.controllers.yaml'), '-o').resolve()
+    return writable_file(_no_source(out.with_suffix('.controllers.yaml'), robot), '-o').resolve()
+
+
+def _no_source(path: Path, robot: Robot) -> Path:
+    """Return a path to write to; raises OutputError where that would replace what the document is made from."""
+    if path.exists() and any(path.samefile(source) for source in (robot.path, robot.urdf)):
+        raise OutputError(f'-o: {path} is a file that the document is made from; give another name')
+    return path

@@ -240,7 +240,6 @@ def test_a_mock_measures_a_level_robot_at_rest_in_its_start_pose(go2):
         ('<robot', 'not valid XML'),
         ('<sdf/>', 'starts with <robot>'),
         ('<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="x"/></robot>', 'this is xacro'),
-        ('<robot><joint name="b" type="revolute"><mimic joint="a"/></joint></robot>', 'b: follows another joint'),
     ],
 )
 def test_a_file_that_cannot_be_described_is_refused_with_what_to_do(go2, tmp_path, text, part):
@@ -248,6 +247,58 @@ def test_a_file_that_cannot_be_described_is_refused_with_what_to_do(go2, tmp_pat
     path.write_text(text)
     with pytest.raises(DocumentError, match=part):
         for_ros2_control(replace(go2, urdf=path), 'mock')
+
+
+IMPOSSIBLE = (
+    (
+        '<parent link="RL_calf"/>',
+        '<parent link="paw"/>',
+        'joint RL_foot_joint: its parent link "paw" is not there; links are base',
+    ),
+    ('<parent link="FL_thigh"/>', '<parent link="FL_calf"/>', 'joint FL_calf_joint: its parent is its own child, FL_calf'),
+    ('<axis xyz="1 0 0"/>', '<axis xyz="0 0 0"/>', 'joint FL_hip_joint: axis xyz="0 0 0" is no direction'),
+    ('<axis xyz="0 1 0"/>', '<axis xyz="a b"/>', 'joint FL_thigh_joint: axis xyz="a b" is no direction'),
+    ('<mass value="6.921"/>', '<mass value="-6.9"/>', 'link base_link: mass value="-6.9" is not above 0 kg'),
+)
+
+
+@pytest.mark.parametrize('describe', [for_ros2_control, lambda robot, _: for_gazebo(robot, HARMONIC, PARAMETERS)])
+def test_a_robot_that_cannot_be_is_refused_with_all_that_is_wrong(go2, tmp_path, describe):
+    text = go2.urdf.read_text()
+    for good, wrong, _ in IMPOSSIBLE:
+        assert good in text
+        text = text.replace(good, wrong, 1)
+    (tmp_path / 'robot.urdf').write_text(text)
+    with pytest.raises(DocumentError) as error:
+        describe(replace(go2, urdf=tmp_path / 'robot.urdf'), 'mock')
+    assert len(error.value.faults) == len(IMPOSSIBLE)
+    for _, _, said in IMPOSSIBLE:
+        assert any(fault.startswith(said) for fault in error.value.faults), said
+
+
+@pytest.mark.parametrize(
+    ('links', 'joints', 'said'),
+    [
+        ('ab', ('ab', 'ba'), 'the joints run in a circle'),
+        ('abc', ('ab',), 'the links do not hang together: a, c are'),
+        ('abc', ('ac', 'bc'), 'link c is the child of 2 joints'),
+    ],
+)
+def test_links_that_are_no_tree_are_refused(go2, tmp_path, links, joints, said):
+    elements = [f'<link name="{name}"/>' for name in links]
+    elements += [f'<joint name="{p}{c}" type="fixed"><parent link="{p}"/><child link="{c}"/></joint>' for p, c in joints]
+    (tmp_path / 'robot.urdf').write_text(f'<robot>{"".join(elements)}</robot>')
+    with pytest.raises(DocumentError, match=said):
+        for_ros2_control(replace(go2, urdf=tmp_path / 'robot.urdf'), 'mock')
+
+
+def test_a_frame_without_mass_is_possible_where_it_is_fixed(go2, tmp_path):
+    text = go2.urdf.read_text().replace(
+        '<link name="imu_link"/>', '<link name="imu_link"><inertial><mass value="0"/></inertial></link>'
+    )
+    assert 'mass value="0"' in text
+    (tmp_path / 'robot.urdf').write_text(text)
+    assert for_ros2_control(replace(go2, urdf=tmp_path / 'robot.urdf'), 'mock').text
 
 
 def test_a_declared_but_unused_xacro_namespace_is_fine(go2, tmp_path):

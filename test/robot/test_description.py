@@ -140,6 +140,21 @@ def test_urdf_without_effort_limit_is_refused_until_the_robot_file_gives_one(loa
     assert load(data).limits.effort[2] == 30.0
 
 
+def test_a_continuous_joint_is_refused_until_the_robot_file_gives_it_a_range(load, data, tmp_path):
+    text = (REPOSITORY / 'urdf' / 'go2.urdf').read_text()
+    path = tmp_path / 'wheel.urdf'
+    path.write_text(text.replace('name="FL_hip_joint" type="revolute"', 'name="FL_hip_joint" type="continuous"'))
+    data['urdf'] = str(path)
+    (fault,) = faults_of(load, data)
+    assert fault.startswith('FL_hip_joint: a continuous joint has no position limits')
+    assert fault.endswith('give limits.lower and limits.upper here')
+    limits = load_robot('go2').limits
+    data['limits'] = {
+        name: dict(zip(load_robot('go2').joints, getattr(limits, name).tolist(), strict=True)) for name in ('lower', 'upper')
+    }
+    assert load(data).limits.lower[0] == limits.lower[0]
+
+
 def test_urdf_is_found_relative_to_the_robot_file(load, data, tmp_path):
     (tmp_path / 'model').mkdir()
     (tmp_path / 'model' / 'bot.urdf').write_text((REPOSITORY / 'urdf' / 'go2.urdf').read_text())

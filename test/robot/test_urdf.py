@@ -177,6 +177,34 @@ def test_every_limit_that_is_no_number_is_listed(tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    ('joints', 'said'),
+    [
+        (
+            joint_xml('j', 'wibble'),
+            'joint j: type "wibble" is none; types are revolute, continuous, prismatic, fixed, floating',
+        ),
+        (joint_xml() + joint_xml(), 'two joints are called j; rename all but one'),
+        (joint_xml(''), r'the joint between the links base and arm has no name; add name="\.\.\."'),
+        (joint_xml(limit='<limit lower="-1" upper="1"/><mimic joint="k"/>'), r'joint j follows another joint \(<mimic>\)'),
+    ],
+)
+def test_joints_that_cannot_be_told_apart_or_driven_are_refused(tmp_path, joints, said):
+    with pytest.raises(DocumentError, match=said):
+        read_joints(write(tmp_path, joints))
+
+
+@pytest.mark.parametrize(
+    'part', ['<x:arg xmlns:x="http://www.ros.org/wiki/xacro" name="a"/>', joint_xml(limit='<limit lower="${-pi}" upper="1"/>')]
+)
+@pytest.mark.parametrize('name', ['bot.urdf.xacro', 'bot.urdf', 'bot.xacro'])
+def test_xacro_is_told_with_the_command_that_expands_it(tmp_path, part, name):
+    path = write(tmp_path, part).rename(tmp_path / name)
+    command = {'bot.xacro': 'xacro bot.xacro > bot.urdf'}.get(name, 'xacro bot.urdf.xacro > bot.urdf')
+    with pytest.raises(DocumentError, match=f'this is xacro; write a plain URDF first: {command}'):
+        read_joints(path)
+
+
 def test_urdf_without_movable_joint_is_refused(tmp_path):
     with pytest.raises(DocumentError, match='no movable joint'):
         read_joints(write(tmp_path, joint_xml(kind='fixed')))

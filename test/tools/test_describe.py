@@ -42,6 +42,19 @@ def test_mujoco_gets_an_mjcf(capsys):
     assert ElementTree.fromstring(capsys.readouterr().out).find('keyframe/key').get('name') == 'start'
 
 
+@pytest.mark.parametrize('name', ['robot.yaml', 'go2.urdf', 'link.urdf'])
+def test_what_a_document_is_made_from_is_never_overwritten(tmp_path, capsys, name):
+    shipped = load_robot('go2')
+    (tmp_path / 'go2.urdf').write_text(shipped.urdf.read_text())
+    (tmp_path / 'robot.yaml').write_text(shipped.path.read_text().replace('../../urdf/go2.urdf', 'go2.urdf'))
+    (tmp_path / 'link.urdf').symlink_to('go2.urdf')
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    arguments = ['describe', str(tmp_path / 'robot.yaml'), '--for', 'gazebo', '-o', str(tmp_path / name)]
+    assert main(arguments) == 1
+    assert 'is a file that the document is made from; give another name' in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
 def test_what_was_replaced_is_told_on_stderr(tmp_path, capsys):
     once = tmp_path / 'once.urdf'
     assert main(['describe', 'go2', '--for', 'gazebo', '-o', str(once)]) == 0
