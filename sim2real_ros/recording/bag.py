@@ -13,9 +13,9 @@ from sim2real_ros.recording.writer import METADATA, require_rosbags
 
 SUFFIXES = ('.mcap', '.db3')
 KNOWN = {topic.name: topic for topic in TOPICS}
+RECOVER = 'mcap recover FILE -o NEW.mcap (github.com/foxglove/mcap)'
 CUT_SHORT = (
-    'it was cut short: the recorder was killed, or the disk was full. '
-    'What reached the disk can be mended with: mcap recover FILE -o NEW.mcap (github.com/foxglove/mcap)'
+    f'it was cut short: the recorder was killed, or the disk was full. What reached the disk can be mended with: {RECOVER}'
 )
 
 
@@ -123,6 +123,9 @@ def _source(path: Path) -> Path:
     """Return what rosbags has to open: a folder with metadata.yaml, else the one file in it."""
     if not path.exists():
         raise NotFoundError(f'there is no recording {path}')
+    for part in path.iterdir() if path.is_dir() else (path,):
+        if not (part.is_file() or part.is_dir()):  # a pipe would keep us waiting, a device would never end
+            raise RecordingError(f'{part} is no regular file; copy the recording to a file and give that')
     if not path.is_dir() or (path / METADATA).is_file():
         return path
     files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
@@ -146,6 +149,14 @@ def _reason(error: Exception, path: Path) -> str:
         'unpack',
         'EOF',
     )
+    if path.is_dir() and any(sign in text for sign in ('metadata key', 'bag metadata', 'YAML', 'codec')):
+        return f'{path / METADATA} is damaged; delete it, then write it anew with: ros2 bag reindex {path}'
+    if 'files are missing' in text:
+        return f'{METADATA} in it lists files that are not there: {text.partition(": ")[2]}; copy them too'
+    if 'File magic is invalid' in text:
+        return 'it is no MCAP file'
+    if 'decompress' in text:
+        return f'a part of it is no longer what was written. The rest can be saved with: {RECOVER}'
     if path.suffix == '.db3' or 'file is not a database' in text or 'malformed' in text:
         return f'{text}. An SQLite recording is mended with: sqlite3 FILE.db3 .recover'
     return CUT_SHORT if any(end in text for end in ends) else text

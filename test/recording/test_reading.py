@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Promises of the reader: every origin gives the same run, joints by name, and what cannot be read is said plainly."""
 
+import os
 import shutil
 from dataclasses import fields, replace
 
@@ -179,8 +180,46 @@ def test_a_damaged_recording_is_refused(folder, tmp_path):
     content = bytearray((Recording().write(tmp_path / 'run', compression='storage') / 'run.mcap').read_bytes())
     content[len(content) // 3 : len(content) // 3 + 200] = bytes(200)
     (tmp_path / 'damaged.mcap').write_bytes(content)
-    with pytest.raises(RecordingError, match=r'damaged\.mcap'):
+    with pytest.raises(RecordingError, match=r'damaged\.mcap is damaged at .*no longer what was written.* mcap recover'):
         load_run(tmp_path / 'damaged.mcap')
+
+
+@pytest.mark.parametrize(
+    ('metadata', 'said'),
+    [
+        ('', r'metadata\.yaml is damaged; delete it, then write it anew with: ros2 bag reindex'),
+        ('a: 1', r'metadata\.yaml is damaged'),
+        ('rosbag2_bagfile_information:', r'metadata\.yaml is damaged'),
+        ('rosbag2_bagfile_information: {files: []}', r'metadata\.yaml is damaged'),
+        ('[', r'metadata\.yaml is damaged'),
+        (b'\xff\xfe\x00', r'metadata\.yaml is damaged'),
+    ],
+)
+def test_damaged_metadata_is_named_with_what_mends_it(folder, tmp_path, metadata, said):
+    copy = shutil.copytree(folder, tmp_path / 'copy')
+    (copy / 'metadata.yaml').write_bytes(metadata if isinstance(metadata, bytes) else metadata.encode())
+    with pytest.raises(RecordingError, match=said) as caught:
+        load_run(copy)
+    assert not any(word in str(caught.value) for word in ('KeyError', 'NoneType', 'object', 'codec'))
+    (copy / 'metadata.yaml').unlink()
+    assert load_run(copy).joints == ROBOT.joints
+
+
+def test_a_file_that_metadata_lists_and_is_not_there_is_named(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / 'copy')
+    (copy / 'run.mcap').unlink()
+    with pytest.raises(RecordingError, match=r'lists files that are not there: .*run\.mcap'):
+        load_run(copy)
+
+
+def test_a_pipe_is_refused_rather_than_waited_for(folder, tmp_path):
+    os.mkfifo(tmp_path / 'pipe.mcap')
+    copy = shutil.copytree(folder, tmp_path / 'copy')
+    (copy / 'run.mcap').unlink()
+    os.mkfifo(copy / 'run.mcap')
+    for path in (tmp_path / 'pipe.mcap', copy):
+        with pytest.raises(RecordingError, match=r'\.mcap is no regular file'):
+            load_run(path)
 
 
 def test_what_is_no_recording_is_refused_with_what_would_be_one(folder, tmp_path):
