@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 
 from sim2real_ros.bringup import Options, Process
+from sim2real_ros.errors import ParameterError
+from sim2real_ros.recording.topics import TOPICS
 from sim2real_ros.recording.writer import dated_folder, new_folder
 from sim2real_ros.tools.arguments import namespace, remapping
 from sim2real_ros.tools.processes import command_line, require_ros
@@ -29,6 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(arguments: argparse.Namespace) -> int:
     """Become the recorder; the exit code is that of `recorder_node`."""
+    names = [topic.name for topic in TOPICS]
+    full = [f'/{arguments.namespace}/{name}'.replace('//', '/') for name in names]
+    unknown = [name for name, _ in arguments.remap if name not in (*names, *full)]
+    if unknown:
+        raise ParameterError(f'--remap: {", ".join(unknown)} is no topic of ours; they are {", ".join(names)}')
     require_ros()
     folder = new_folder(arguments.folder or dated_folder(), 'FOLDER')
     process = Process('recorder_node', {'folder': str(folder)}, remappings=tuple(arguments.remap))

@@ -31,6 +31,7 @@ from sim2real_ros.ros import qos  # noqa: E402
 from sim2real_ros.ros import rosbag2 as ros2_bag  # noqa: E402
 from sim2real_ros.ros.recorder_node import RecorderNode  # noqa: E402
 from sim2real_ros.ros.rosbag2 import command_line, overrides  # noqa: E402
+from sim2real_ros.tools.cli import main  # noqa: E402
 
 COMMAND = np.array([0.5, 0.0, 0.2])
 DEAF = """
@@ -118,6 +119,12 @@ def test_ctrl_c_leaves_a_recording_that_can_be_read_even_an_empty_one(tmp_path):
         assert recorder.wait(30) == 0
     with rosbag2.Reader(tmp_path / 'empty') as reader:
         assert reader.message_count == 0
+
+
+def test_a_remapping_of_what_is_no_topic_of_ours_is_refused_with_those_that_are(tmp_path, capsys):
+    assert main(['record', str(tmp_path / 'run'), '--remap', 'imu:=/other/imu']) == 1
+    assert '--remap: imu is no topic of ours; they are clock, joint_states, imu/data' in capsys.readouterr().err
+    assert not (tmp_path / 'run').exists()
 
 
 def test_a_recorder_that_cannot_write_ends_with_one_line(tmp_path):
