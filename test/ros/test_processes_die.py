@@ -39,7 +39,7 @@ def test_without_a_policy_the_safety_node_damps_within_three_policy_periods(star
 
 def test_without_a_safety_node_the_watchdog_commands_within_20_ms(start):
     """safety_node killed: the watchdog's damping reaches the driver, and no older torque acts after it."""
-    with start(lockstep=False, real_time_factor=0.2) as running:
+    with start(lockstep=False, real_time_factor=0.1) as running:
         walk(running, 1.0)
         running.kill('safety_node')
         running.spin(0.5)
