@@ -38,7 +38,7 @@ def end_children(children: Iterable[subprocess.Popen[bytes]], patience_s: float)
     return willing
 
 
-def end_with_parent() -> None:
-    """Have the kernel send SIGINT to this process when its parent dies, however it dies (Linux; elsewhere nothing)."""
+def end_with_parent(number: signal.Signals = signal.SIGINT) -> None:
+    """Have the kernel send a signal to this process when its parent dies, however it dies (Linux; elsewhere nothing)."""
     if sys.platform == 'linux':
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGINT)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)

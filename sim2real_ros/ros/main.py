@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import signal
 import sys
@@ -87,7 +88,8 @@ def _deliver(node: Node) -> None:
     """Wait until the last words have come across: what lies in the memory of a process that ends is lost with it."""
     deadline = time.monotonic() + LAST_WORDS_S  # readers that were killed acknowledge nothing
     for publisher in node.publishers:
-        publisher.wait_for_all_acked(Duration(seconds=max(0.0, deadline - time.monotonic())))
+        with contextlib.suppress(_rclpy.RCLError):  # not every middleware can tell
+            publisher.wait_for_all_acked(Duration(seconds=max(0.0, deadline - time.monotonic())))
 
 
 def _start_ros() -> None:

@@ -35,14 +35,19 @@ def issue_passport(outcome: Outcome, curves: Sequence[Curve]) -> None:
 
 
 def withdraw_passport(outcome: Outcome) -> None:
-    """Take the passport of the same worlds away from a policy that fails in them; say of another one that it stays."""
+    """Take the passport away from a policy that fails in the same worlds; say of one that stays that it does.
+
+    Only a study as large as its level wants speaks against a passport: a short one fails for want of episodes.
+    """
     trial, console = outcome.study.trial, Console(highlight=False)
     path = passport_path(trial.contract)
     passport = valid_passport(trial.contract)
-    if passport is None or not outcome.verdict.decided or not path.is_file():
+    level, study = trial.level, outcome.study
+    whole = outcome.verdict.decided and study.episodes >= level.episodes and not outcome.second_chance
+    if passport is None or not path.is_file():
         return
-    if passport.worlds == trial.level.model_dump(mode='json', by_alias=True):
+    if whole and passport.worlds == level.model_dump(mode='json', by_alias=True):
         path.unlink()
         console.print(f'withdrawn: {path}, which said the contrary', markup=False, soft_wrap=True)
     else:
-        console.print(f'{path} stays, of other worlds: {passport.sentence}', markup=False, soft_wrap=True)
+        console.print(f'{path} stays: {passport.sentence}', markup=False, soft_wrap=True)

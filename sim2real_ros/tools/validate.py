@@ -13,8 +13,8 @@ from typing import Any
 from rich.console import Console
 
 from sim2real_ros.contract import load_contract
-from sim2real_ros.errors import OutputError, ParameterError
-from sim2real_ros.paths import writable_file
+from sim2real_ros.errors import ParameterError
+from sim2real_ros.paths import writable_file, write_text
 from sim2real_ros.report.page import require_plotly
 from sim2real_ros.robot import load_robot
 from sim2real_ros.tools.arguments import milliseconds, not_negative, positive
@@ -92,9 +92,9 @@ def main(arguments: argparse.Namespace) -> int:
     else:
         withdraw_passport(outcome)
     document = _document(outcome, curves, found, mended, comparison)
-    _write(study.folder / 'verdict.json', document)
+    _write(study.folder / 'verdict.json', document, 'verdict')
     if arguments.json is not None:
-        _write(arguments.json, document)
+        _write(arguments.json, document, '--json')
     if arguments.html is not None:
         _report(arguments, outcome, curves, found, mended, comparison)
     return 1 if outcome.second_chance else outcome.verdict.exit_code
@@ -184,7 +184,7 @@ def _curves(outcome: Outcome, workers: Workers) -> list[Curve]:
 def _worst(outcome: Outcome, workers: Workers) -> list[Found]:
     with StudyProgress(f'worst cases, {WALKS} walks', WALKS) as progress:
         found = search(outcome.study.trial, workers, outcome.episodes, seen=progress.advance)
-    _write(outcome.study.folder / 'worst.json', [failure.document() for failure in found])
+    _write(outcome.study.folder / 'worst.json', [failure.document() for failure in found], '--worst')
     print_found(found)
     return found
 
@@ -229,8 +229,5 @@ def _report(
     Console(highlight=False).print(f'report: {arguments.html}', markup=False)
 
 
-def _write(path: Path, document: Any) -> None:
-    try:
-        path.write_text(json.dumps(document, indent=2) + '\n', encoding='utf-8')
-    except OSError as error:
-        raise OutputError(f'cannot write {path}: {error.strerror}') from None
+def _write(path: Path, document: Any, option: str) -> None:
+    write_text(path, json.dumps(document, indent=2) + '\n', option)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,7 @@ GROUND, AMBIENT, DIFFUSE = (0.62, 0.66, 0.7, 1.0), 0.45, 0.5  # looks alone
 NO_GL = 'cannot draw without a screen here ({}): set MUJOCO_GL=egl or MUJOCO_GL=osmesa, whichever is installed'
 
 
-class Scene:
+class Scene(ABC):
     """A model with the episode's state in it, brought up to date at every policy tick; a `watch` of `episodes.run`."""
 
     def __init__(self, trial: Trial, scenario: str) -> None:
@@ -51,9 +52,9 @@ class Scene:
         import_mujoco().mj_forward(self.model, self.data)
         self.show(now)
 
+    @abstractmethod
     def show(self, now: float) -> None:
         """Draw; `now` in s."""
-        raise NotImplementedError
 
     def __enter__(self) -> Scene:
         return self

@@ -104,7 +104,7 @@ class SuccessSection(Section):
 
 
 class ClaimSection(Section):
-    """What a pass says: success in at least this share of episodes, with this confidence (Clopper-Pearson, one-sided)."""
+    """What a pass says: success in at least this share of episodes, with this confidence; exact and one-sided."""
 
     success: Annotated[float, Field(gt=0, lt=1)]
     confidence: Annotated[float, Field(gt=0.5, lt=1)] = 0.95

@@ -9,6 +9,7 @@ say which tasks came back before a death, nor stop early, so tasks are handed to
 from __future__ import annotations
 
 import os
+import signal
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
@@ -141,7 +142,7 @@ class Workers:
         except ImportError as error:
             raise DependencyError(f'validation needs joblib ({error}): pip install "sim2real_ros[validate]"') from None
         self._close()
-        pool = ProcessPoolExecutor(self.jobs, env=ONE_THREAD, initializer=end_with_parent)
+        pool = ProcessPoolExecutor(self.jobs, env=ONE_THREAD, initializer=end_with_parent, initargs=(signal.SIGTERM,))
         self._submit, self._breaks = pool.submit, True
         self._close = lambda: pool.shutdown(wait=False, kill_workers=True)
 

@@ -140,6 +140,21 @@ def test_a_recorder_that_cannot_write_ends_with_one_line(tmp_path):
     assert 'Traceback' not in ended.stderr
 
 
+def recorded_and_closed(folder: Path, begun=lambda: True) -> int | None:
+    """Begin a recorder in this process and close it; returns the exit code that it asks for."""
+    rclpy.init(args=['--ros-args', '-p', f'folder:={folder / "run"}'])
+    try:
+        node = RecorderNode()
+        node.begin()
+        while not begun():
+            time.sleep(0.02)
+        node.close()
+        node.destroy_node()
+    finally:
+        rclpy.try_shutdown()
+    return node.exit_code
+
+
 def failing(*_):
     raise rosbag2.WriterError('Bag was not opened.')
 
@@ -149,16 +164,8 @@ def test_a_writer_that_fails_in_its_own_way_ends_the_recorder_with_its_words_and
     from sim2real_ros.recording.writer import BagWriter
 
     monkeypatch.setattr(BagWriter, 'close', failing)
-    rclpy.init(args=['--ros-args', '-p', f'folder:={tmp_path / "run"}'])
-    try:
-        node = RecorderNode()
-        node.begin()
-        node.close()
-        node.destroy_node()
-    finally:
-        rclpy.try_shutdown()
+    assert recorded_and_closed(tmp_path) == 1
     told = capfd.readouterr().err
-    assert node.exit_code == 1
     assert 'the recording ended: Bag was not opened.' in told
     assert 'the recording is in' not in told
 
@@ -192,17 +199,7 @@ def test_a_ros2_bag_that_does_not_end_is_killed_and_no_success_is_told(tmp_path,
     monkeypatch.setenv('PATH', str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(ros2_bag, 'available', lambda: True)
     monkeypatch.setattr(ros2_bag, 'PATIENCE_S', 0.2)
-    rclpy.init(args=['--ros-args', '-p', f'folder:={tmp_path / "run"}'])
-    try:
-        node = RecorderNode()
-        node.begin()
-        while not (tmp_path / 'up').exists():
-            time.sleep(0.02)
-        node.close()
-        node.destroy_node()
-    finally:
-        rclpy.try_shutdown()
+    assert recorded_and_closed(tmp_path, (tmp_path / 'up').exists) == 1
     told = capfd.readouterr().err
-    assert node.exit_code == 1
     assert '`ros2 bag record` did not end within 0.2 s and was killed' in told
     assert 'the recording is in' not in told

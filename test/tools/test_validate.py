@@ -87,7 +87,7 @@ def test_a_claim_that_holds_is_exit_code_0_a_passport_and_a_verdict_file(work, c
 
 def test_a_claim_that_does_not_hold_is_exit_code_1_without_a_passport_and_with_what_would_mend_it(work, capsys, monkeypatch):
     monkeypatch.setattr('sim2real_ros.tools.validate.remedies', lambda trial: {'nothing': trial})
-    write(work / 'tiny.yaml', success={'fall_height': 0.999})
+    write(work / 'tiny.yaml', success={'fall_height': 0.999}, episodes=16)
     assert run('--json', 'verdict.json') == 1
     written = document(work / 'verdict.json')
     assert not written['verdict']['holds']
@@ -175,17 +175,24 @@ def test_a_failure_in_the_same_worlds_takes_the_passport_away_and_one_in_others_
     assert run() == 0
     passport = work / 'policy' / 'passport.json'
     document(passport)
-    write(work / 'tiny.yaml', ranges={'payload_kg': [60.0, 80.0]})
+    write(work / 'tiny.yaml', ranges={'payload_kg': [60.0, 80.0]}, episodes=16)
     assert run('--fresh') == 1
-    assert 'passport.json stays, of other worlds' in ' '.join(capsys.readouterr().out.split())
+    assert 'passport.json stays' in ' '.join(capsys.readouterr().out.split())
     text = passport.read_text()
-    write(work / 'tiny.yaml', success={'fall_height': 0.999})
+    write(work / 'tiny.yaml', success={'fall_height': 0.999}, episodes=16)
     passport.write_text(
         json.dumps(json.loads(text) | {'worlds': load_validation('tiny.yaml')[0].model_dump(mode='json', by_alias=True)})
     )
     assert run('--fresh') == 1
     assert 'withdrawn' in ' '.join(capsys.readouterr().out.split())
     assert not passport.exists()
+
+
+def test_too_few_episodes_take_no_passport_away(work, capsys):
+    assert run() == 0
+    assert main(['validate', 'policy', '--level', 'tiny.yaml', '--episodes', '3', '--jobs', '1', '--seed', '2']) == 1
+    assert 'passport.json stays' in ' '.join(capsys.readouterr().out.split())
+    assert (work / 'policy' / 'passport.json').exists()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections import Counter
 from functools import partial
@@ -196,3 +197,19 @@ def test_a_dask_cluster_finds_what_one_process_finds(tmp_path, reference):
 def test_what_a_worker_raises_names_the_batch():
     with Workers(2) as workers, pytest.raises(RunError, match='no-such-scenario'):
         list(workers.each(partial(refuse, 'no-such-scenario'), [1]))
+
+
+def test_workers_end_when_their_parent_is_killed(tmp_path):
+    """Even where SIGINT is ignored, as in the background of a script."""
+    code = (
+        'import signal, time\n'
+        'signal.signal(signal.SIGINT, signal.SIG_IGN)\n'
+        'from sim2real_ros.validation.workers import Workers\n'
+        'with Workers(2) as workers:\n'
+        '    for task, _ in workers.each(time.sleep, [0.1, 0.2, 60, 61]):\n'
+        '        print(task, flush=True)\n'
+    )
+    with subprocess.Popen([sys.executable, '-c', code], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as parent:
+        assert parent.stdout.readline()
+        parent.kill()
+        parent.communicate(timeout=20)  # raises where a worker still holds the pipe
