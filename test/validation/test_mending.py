@@ -1,75 +1,101 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Defects that are the same in every episode: margins shrink, and what would mend it names the defect first."""
-
-from __future__ import annotations
+"""Promises of the mends: undoing a defect is what mends it, and what changes nothing is not shown."""
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-pytest.importorskip('mujoco.batch')
+pytest.importorskip('mujoco.batch', reason='validation needs MuJoCo 4')
+pytest.importorskip('scipy', reason='the extra `validate` is not installed')
 
+from makers import make_contract, make_onnx  # noqa: E402
 from validation_rig import lagged, trial  # noqa: E402
 
-from sim2real_ros.contract import load_contract  # noqa: E402
-from sim2real_ros.validation.episodes import Trial, run  # noqa: E402
+from sim2real_ros.validation.episodes import run  # noqa: E402
 from sim2real_ros.validation.mending import Change, Supposed, calm, mends, remedies, reverse_history  # noqa: E402
 from sim2real_ros.validation.workers import Workers  # noqa: E402
 
-IMU = 'the IMU turned by -0.1 rad about y'
+FLAT = {'scenarios': {'flat': {'share': 1.0}}, 'claim': {'success': 0.9}}
+
+
+def test_undoing_a_defect_is_what_mends_it():
+    broken = Supposed.of_trial(trial(seconds=2.0, **FLAT), Change('stiffness_factor', 3.0))
+    tried = {'a third of the stiffness': Supposed.of_trial(broken, Change('stiffness_factor', 1 / 3)),
+             'no payload': Supposed.of_trial(broken, Change('payload_kg', 0.0))}  # fmt: skip
+    with Workers(1) as workers:
+        first, second = mends(broken, workers, tried=tried, episodes=12)
+    assert first.text == 'a third of the stiffness'
+    assert first.shown
+    assert first.mended == first.failures > 0
+    assert second.gain < first.gain
+
+
+def test_a_change_that_does_nothing_is_not_shown():
+    own = trial(seconds=1.0, **FLAT)
+    with Workers(1) as workers:
+        (nothing,) = mends(own, workers, tried={'nothing': Supposed.of_trial(own, Change('friction'))}, episodes=4)
+    assert nothing.gain == 0.0
+    assert not nothing.shown
+
+
+def test_a_change_touches_one_joint_and_leaves_the_rest_of_the_draws_alone():
+    own = trial()
+    plain = own.draw('flat', [0, 1]).values
+    weak = Supposed.of_trial(own, Change('motor_strength_factor', 0.5, part=4)).draw('flat', [0, 1]).values
+    np.testing.assert_allclose(weak['motor_strength_factor'][:, 4], 0.5 * plain['motor_strength_factor'][:, 4])
+    assert {name for name in plain if not np.array_equal(plain[name], weak[name])} == {'motor_strength_factor'}
+
+
+def test_calm_worlds_are_flat_and_nobody_pushes():
+    still = calm(trial())
+    assert list(still.level.scenarios) == ['flat']
+    assert not np.any(still.draw('flat', range(4)).values['push_speed_m_s'])
+    sloped = calm(trial(scenarios={'hill': {'share': 1.0, 'ground': 'slope', 'slope_rad': [0.1, 0.1]}}))
+    assert list(sloped.level.scenarios) == ['hill']
+
+
+def test_histories_are_reversed_where_there_are_any(tmp_path):
+    assert reverse_history(trial().contract) is None
+    assert 'the history in the other order' not in remedies(trial())
+    make_onnx(tmp_path / 'policy.onnx')
+    data = {'obs': {'stack': {'lags': [2, 1, 0], 'layout': 'term_major', 'fill': 'first'}, 'terms': [{'term': 'joint_vel'}]}}
+    flipped = reverse_history(make_contract(None, tmp_path / 'policy.onnx', inputs=data))
+    assert flipped.file.inputs['obs'].stack.lags == [0, 1, 2]
+
+
 DEFECTS = {
-    'half the stiffness': Change('stiffness_factor', 2.0),
-    'no delay of the targets': Change('action_delay_s', 1.0, 0.04),
-    'twice the torque of FR_thigh_joint': Change('motor_strength_factor', 0.5, part=4),
-    IMU: Change('imu_mount_rad', 1.0, 0.1, 1),
+    'gain doubled': (Change('stiffness_factor', 2.0), 'half the stiffness', 1),
+    '40 ms of delay': (Change('action_delay_s', 1.0, 0.04), 'no delay of the targets', 1),
+    'one motor at half strength': (Change('motor_strength_factor', 0.5, part=4), 'twice the torque of FR_thigh_joint', 1),
+    # a policy bears this so well that its cause is not more than luck in so few episodes
+    'an IMU mounted 0.1 rad off': (Change('imu_mount_rad', 1.0, 0.1, part=1), 'the IMU turned by -0.1 rad about y', 3),
 }
 
 
-def named_first(defective: Trial, episodes: int) -> str:
-    """Return the change that is shown first, and print the first three."""
-    with Workers(2) as workers:
-        found = mends(defective, workers, episodes=episodes)
-    print(*(f'{mend.sentence} (by luck {mend.chance:.2g})' for mend in found[:3]), sep='\n')
+@pytest.mark.slow
+@pytest.mark.parametrize('name', DEFECTS)
+def test_a_seeded_defect_shrinks_the_margin_and_its_cause_is_among_the_first(name):
+    defect, cause, first = DEFECTS[name]
+    own = calm(trial(seconds=6.0))
+    broken = Supposed.of_trial(own, defect)
+    sound, worse = (run(one, 'flat', range(24)) for one in (own, broken))
+    assert np.mean([e.margin for e in worse]) < np.mean([e.margin for e in sound])
+    with Workers() as workers:
+        found = mends(broken, workers)
+    assert cause in [mend.text for mend in found[:first]]
+    if first == 1:
+        assert found[0].shown
+
+
+@pytest.mark.slow
+def test_a_reversed_history_fails_and_its_cause_comes_first(tmp_path):
+    own = trial(seconds=4.0, **FLAT)
+    own = replace(own, contract=lagged(own.contract, tmp_path))
+    assert all(episode.passed for episode in run(own, 'flat', range(8)))
+    broken = replace(own, contract=reverse_history(own.contract))
+    with Workers() as workers:
+        found = mends(broken, workers, episodes=12)
+    assert found[0].text == 'the history in the other order'
     assert found[0].shown
-    return found[0].text
-
-
-def mean_margin(given: Trial, episodes: int = 16) -> float:
-    """Return the mean margin of episodes on flat ground."""
-    return sum(episode.margin for episode in run(given, 'flat', range(episodes))) / episodes
-
-
-def test_a_change_is_made_in_every_episode_and_nowhere_else():
-    base = trial()
-    plain, changed = (given.draw('flat', range(4)).values for given in (base, Supposed.of_trial(base, DEFECTS[IMU])))
-    for name, values in plain.items():
-        assert (changed[name] == values).all() == (name != 'imu_mount_rad')
-    assert changed['imu_mount_rad'][:, 1] == pytest.approx(plain['imu_mount_rad'][:, 1] + 0.1)
-    assert (changed['imu_mount_rad'][:, 0] == plain['imu_mount_rad'][:, 0]).all()
-
-
-def test_a_history_the_wrong_way_round_is_among_what_is_tried(tmp_path):
-    contract = lagged(load_contract('go2_velocity'), tmp_path)
-    back = reverse_history(reverse_history(contract))
-    assert back.file.inputs == contract.file.inputs
-    assert 'the history in the other order' in remedies(replace(trial(), contract=contract))
-    assert 'the history in the other order' not in remedies(trial())
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-@pytest.mark.parametrize('mend', DEFECTS)
-def test_a_defect_shrinks_the_margin_and_is_named_first(mend):
-    base = calm(trial(seconds=10.0))
-    defective = Supposed.of_trial(base, DEFECTS[mend])
-    assert mean_margin(defective) < mean_margin(base)
-    assert named_first(defective, 48) == mend
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_a_reversed_history_fails_and_is_named_first(tmp_path):
-    base = calm(replace(trial(seconds=4.0), contract=lagged(load_contract('go2_velocity'), tmp_path)))
-    defective = replace(base, contract=reverse_history(base.contract))
-    assert mean_margin(defective) < mean_margin(base)
-    assert named_first(defective, 24) == 'the history in the other order'
+    assert found[0].failures > 0
