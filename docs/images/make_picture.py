@@ -56,7 +56,7 @@ def decorate(scene: mujoco.MjvScene, x: float, y: float) -> None:
 
 
 loop.tick()
-for event, seconds in ((Event.DAMP, 0.2), (Event.POSE, 3.0), (Event.ACTIVATE, 0.5)):
+for event, seconds in ((Event.DAMP, 1.5), (Event.POSE, 3.0), (Event.ACTIVATE, 0.5)):
     assert loop.safety.request(event) is None
     loop.run(seconds)
 loop.command[:] = 0.8, 0.0, 0.0  # m/s, m/s, rad/s
