@@ -64,19 +64,24 @@ def test_histories_are_reversed_where_there_are_any(tmp_path):
     assert flipped.file.inputs['obs'].stack.lags == [0, 1, 2]
 
 
-DEFECTS = {
-    'gain doubled': (Change('stiffness_factor', 2.0), 'half the stiffness', 1),
-    '40 ms of delay': (Change('action_delay_s', 1.0, 0.04), 'no delay of the targets', 1),
-    'one motor at half strength': (Change('motor_strength_factor', 0.5, part=4), 'twice the torque of FR_thigh_joint', 1),
-    # a policy bears this so well that its cause is not more than luck in so few episodes
-    'an IMU mounted 0.1 rad off': (Change('imu_mount_rad', 1.0, 0.1, part=1), 'the IMU turned by -0.1 rad about y', 3),
+DEFECTS = {  # what would mend it, among how many of the first, and whether that is more than luck in 24 episodes
+    'gain doubled': (Change('stiffness_factor', 2.0), 'half the stiffness', 1, True),
+    '40 ms of delay': (Change('action_delay_s', 1.0, 0.04), 'no delay of the targets', 1, True),
+    # a policy bears these two so well that 24 episodes cannot tell
+    'one motor at half strength': (
+        Change('motor_strength_factor', 0.5, part=4),
+        'twice the torque of FR_thigh_joint',
+        1,
+        False,
+    ),
+    'an IMU mounted 0.1 rad off': (Change('imu_mount_rad', 1.0, 0.1, part=1), 'the IMU turned by -0.1 rad about y', 3, False),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', DEFECTS)
 def test_a_seeded_defect_shrinks_the_margin_and_its_cause_is_among_the_first(name):
-    defect, cause, first = DEFECTS[name]
+    defect, cause, first, certain = DEFECTS[name]
     own = calm(trial(seconds=6.0))
     broken = Supposed.of_trial(own, defect)
     sound, worse = (run(one, 'flat', range(24)) for one in (own, broken))
@@ -84,7 +89,7 @@ def test_a_seeded_defect_shrinks_the_margin_and_its_cause_is_among_the_first(nam
     with Workers() as workers:
         found = mends(broken, workers)
     assert cause in [mend.text for mend in found[:first]]
-    if first == 1:
+    if certain:
         assert found[0].shown
 
 
