@@ -56,7 +56,7 @@ def main() -> int:
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', '81')
     try:
-        figures = soak(60.0 * arguments.minutes, arguments.seed, arguments.real_time_factor)
+        figures = soak(60.0 * arguments.minutes, arguments.seed, arguments.real_time_factor, arguments.realtime_priority)
     except Sim2RealError as error:
         print(f'soak: {error}', file=sys.stderr)
         return 1
@@ -72,6 +72,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog='python -m bench.soak', description=__doc__.splitlines()[0])
     parser.add_argument('--minutes', type=float, default=30.0, help='of walking (default 30)')
     parser.add_argument('--real-time-factor', type=float, default=1.0, help='less than 1 for a try on a busy machine')
+    parser.add_argument('--realtime-priority', type=int, default=0, help='SCHED_FIFO priority of nodes and bare loop, 1 to 98')
     parser.add_argument('--seed', type=not_negative, default=0, help='of the commands')
     parser.add_argument('--json', type=Path, help='also write the figures here')
     parser.add_argument('--markdown', type=Path, help='put the figures into this document, as docs/safety-evidence.md')
@@ -83,20 +84,20 @@ def _arguments() -> argparse.Namespace:
     return arguments
 
 
-def soak(seconds: float, seed: int, factor: float = 1.0) -> dict:
+def soak(seconds: float, seed: int, factor: float = 1.0, priority: int = 0) -> dict:
     """Run everything; returns all figures.
 
     Raises:
         RunError: the stack could not be started or the robot not be activated.
     """
-    options, ending = bringup.Options(log_level='fatal', real_time_factor=factor), [False]
+    options, ending = bringup.Options(log_level='fatal', real_time_factor=factor, realtime_priority=priority), [False]
     with tempfile.TemporaryDirectory() as folder, Stack(bringup.simulation(options), options) as stack:
         bare = Path(folder) / 'bare.json'
         watcher = Watcher('', lambda: None if ending[0] else stack.check())
         with watcher:
             run = Endurance(stack, watcher, seed, factor)
             try:
-                with _bare_loop(bare) as child:
+                with _bare_loop(bare, priority) as child:
                     run.stand_up()
                     others = Others([os.getpid(), child, *(node.pid for node in stack.children.values())])
                     print(f'walking for {seconds / 60:g} minutes', flush=True)
@@ -109,7 +110,7 @@ def soak(seconds: float, seed: int, factor: float = 1.0) -> dict:
             guarded = run.kill_safety(WATCHDOG_BAR_S)
             baseline = json.loads(bare.read_text(encoding='utf-8'))
     figures = summary(run.series, baseline, factor, reaction, guarded)
-    return figures | {'others_share': others.share, 'good': figures['good'] and others.share <= IDLE_SHARE}
+    return figures | {'realtime_priority': priority, 'others_share': others.share, 'good': figures['good'] and others.share <= IDLE_SHARE}
 
 
 def _busy(bare: Path) -> str:
@@ -121,8 +122,10 @@ def _busy(bare: Path) -> str:
 
 
 @contextmanager
-def _bare_loop(file: Path) -> Iterator[int]:
+def _bare_loop(file: Path, priority: int) -> Iterator[int]:
     child = subprocess.Popen([sys.executable, '-m', 'bench.baseline', str(file)])
+    if priority:
+        os.sched_setscheduler(child.pid, os.SCHED_FIFO, os.sched_param(priority))
     try:
         yield child.pid
     finally:
@@ -238,7 +241,8 @@ HEADER = ('what', 'measured', 'good')
 
 
 def _title(f: dict) -> str:
-    return f'{f["walked_s"] / 60:.1f} minutes of walking in real time; {f["machine"]}, load average {f["load"]:.1f}'
+    how = f'SCHED_FIFO {f["realtime_priority"]}' if f['realtime_priority'] else 'ordinary processes'
+    return f'{f["walked_s"] / 60:.1f} minutes of walking in real time, {how}; {f["machine"]}, load average {f["load"]:.1f}'
 
 
 def _stops(f: dict) -> list[str]:

@@ -27,7 +27,7 @@ def declared(executable: str) -> set[str]:
     calls = [call for call in ast.walk(tree) if isinstance(call, ast.Call)]
     names = {call.args[1].value for call in calls if of(call) == 'declare' and isinstance(call.args[1], ast.Constant)}
     own = {'output', 'command_joints', 'sensor_noise'}  # parameters with a function of their own
-    return names | ({of(call) for call in calls} & own)
+    return names | ({of(call) for call in calls} & own) | {'realtime_priority'}  # which run_node declares for every node
 
 
 def of(call: ast.Call) -> str:

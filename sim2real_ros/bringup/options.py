@@ -25,6 +25,7 @@ class Common:
     params_file: str = _option('', 'ROS 2 parameter file, applied last')
     autostart: bool = _option(True, 'configure and activate policy_node at start')
     log_level: str = _option('info', 'debug, info, warn, error or fatal')
+    realtime_priority: int = _option(0, 'SCHED_FIFO priority of the nodes that control, 1 to 98; 0: ordinary processes')
     record: str = _option('false', 'true, or a folder that does not exist yet: record the run as a rosbag2 in MCAP')
 
 
@@ -99,9 +100,10 @@ def _typed(option: Field[Any], text: str) -> Any:
         if text.lower() not in ('true', 'false'):
             raise ValueError(f'{option.name} is "{text}"; true or false is expected')
         return text.lower() == 'true'
-    if isinstance(option.default, float):
+    if isinstance(option.default, int | float):
         try:
-            return float(text)
+            return type(option.default)(text)
         except ValueError:
-            raise ValueError(f'{option.name} is "{text}"; a number is expected') from None
+            kind = 'whole number' if isinstance(option.default, int) else 'number'
+            raise ValueError(f'{option.name} is "{text}"; a {kind} is expected') from None
     return text

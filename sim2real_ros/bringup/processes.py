@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from sim2real_ros.bringup.options import Common, Options
 
 PACKAGE = 'sim2real_ros'
-Value = str | bool | float | list[str]
+Value = str | bool | int | float | list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ def simulation(options: Options) -> list[Process]:
             'real_time_factor': options.real_time_factor,
             'trace_file': options.trace_file,
             'output': options.output,
+            'realtime_priority': options.realtime_priority,
         },
     )
     return [*control(options), driver]
@@ -65,7 +66,7 @@ def nodes(
         policy: more of policy_node.
         remappings: of all of them.
     """
-    robot: dict[str, Value] = {'robot': options.robot}
+    robot: dict[str, Value] = {'robot': options.robot, 'realtime_priority': options.realtime_priority}
     profile: dict[str, Value] = {'profile': options.profile}
     own: dict[str, Value] = {'policy': options.policy, 'autostart': options.autostart}
     watching = Process('watchdog_node', {**robot, **both}, remappings=remappings)

@@ -20,6 +20,8 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
+from sim2real_ros.ros.realtime import raise_thread
+
 LONGEST_PAUSE_S = 0.1  # a node that is told to end has to notice
 
 
@@ -182,6 +184,7 @@ class ControlLoop:
         return any_message
 
     def _run(self) -> None:
+        raise_thread(self._node)
         try:
             while not self._stop.is_set() and self._node.context.ok():
                 if (pause := self._pause()) > 0:

@@ -22,6 +22,7 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from sim2real_ros.errors import ParameterError, Sim2RealError
+from sim2real_ros.ros.realtime import declare_priority, raise_process
 
 GARBAGE = 20_000  # objects between two collections; loops of a few dozen live ones need no more
 # How long a thread of Python may keep the others waiting: the default of 5 ms is more than two ticks of a control loop.
@@ -61,7 +62,9 @@ def run_node(make: Callable[[], Node]) -> int:
     try:
         _start_ros()
         node = make()
+        priority = declare_priority(node)
         node.begin()
+        raise_process(node, priority)
         gc.collect()
         gc.set_threshold(GARBAGE)
         gc.freeze()  # what lives as long as the node need not be looked through again while it controls

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rcl_interfaces.msg import FloatingPointRange, ParameterDescriptor
+from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException
 from rclpy.node import Node
 
@@ -42,7 +42,9 @@ def declare(
         ParameterError: the user gave a value of another type or outside the range.
     """
     descriptor = ParameterDescriptor(description=description, read_only=fixed)
-    if low is not None and high is not None:
+    if low is not None and high is not None and isinstance(default, int):
+        descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high), step=1)]
+    elif low is not None and high is not None:
         descriptor.floating_point_range = [FloatingPointRange(from_value=float(low), to_value=float(high), step=0.0)]
     try:
         return node.declare_parameter(name, default, descriptor).value

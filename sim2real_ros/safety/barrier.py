@@ -22,12 +22,12 @@ from sim2real_ros.robot import Robot
 from sim2real_ros.safety.certificate import Certificate
 from sim2real_ros.safety.dynamics import Dynamics
 
-# gamma times dt and gamma times the delay, at most: with more, the loop oscillates
-COUPLED_GAIN = (0.7, 0.35)  # 1.0 would use all that a perfect model gives; a lighter robot and noisy speeds then pass the limit
-COUPLED_SHARE = 1.5  # of the delay that counts as period
-PER_JOINT_GAIN = (0.2, 0.35)
+# gamma times period and delay, at most. With more, the loop oscillates; with less, what the barrier does not know (weight, a push of
+# the neighbours, a mass that is wrong) bends the limits farther. Found by search on the test robots, see docs/safety-adversary.md.
+COUPLED_GAIN = 0.6  # with both together
+PER_JOINT_GAIN = (0.2, 0.45)  # with the period, and with the delay
+NARROW_GAIN = (0.6, 1.3)  # times smallest / largest inertia: more is possible where the two are close
 SPEED_LEFT = 0.85  # of the velocity limit, where delay takes from it
-NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
 
 
 class AccelerationBounds:
@@ -37,7 +37,9 @@ class AccelerationBounds:
         gamma: (n,) 1/s.
     """
 
-    def __init__(self, robot: Robot, brake: np.ndarray, gamma: np.ndarray, batch: tuple[int, ...] = ()) -> None:
+    def __init__(
+        self, robot: Robot, brake: np.ndarray, gamma: np.ndarray, batch: tuple[int, ...] = (), sag: np.ndarray | float = 0.0
+    ) -> None:
         """Prepare.
 
         Args:
@@ -45,6 +47,7 @@ class AccelerationBounds:
             brake: (n,) rad/s^2, deceleration that each joint can reach.
             gamma: (n,) 1/s.
             batch: shape of the batch.
+            sag: (n,) rad, how far a joint gives way under what the bounds do not know.
         """
         self.gamma = gamma
         dt, delay = 1.0 / robot.sensors.rate_hz, robot.safety.command_delay_s
@@ -55,7 +58,7 @@ class AccelerationBounds:
             return np.ascontiguousarray(np.broadcast_to(values, shape[1:]))
 
         lateness = brake * (dt + delay)
-        margin = robot.safety.position_margin + brake * delay**2  # what is under way still pushes for the time of the delay
+        margin = robot.safety.position_margin + sag + brake * delay**2  # what is under way still pushes for the time of the delay
         # everything is scaled so that the distance d appears as e = 2 a d + (a T)^2
         floor, back = lateness**2, gamma / 4 / (2 * brake)
         zero = lateness + back * floor  # what sqrt and min below leave where d = 0
@@ -103,8 +106,11 @@ class PerJointBarrier:
     def __init__(self, robot: Robot, certificate: Certificate, batch: tuple[int, ...] = ()) -> None:
         narrow = np.nan_to_num(certificate.inertia_low / certificate.inertia_high)
         most = [np.maximum(wide, near * narrow) for wide, near in zip(PER_JOINT_GAIN, NARROW_GAIN, strict=True)]
-        gamma = _gamma(robot, *most)
-        self._bounds = AccelerationBounds(robot, certificate.brake, gamma, batch)
+        period, delay = 1.0 / robot.sensors.rate_hz, robot.safety.command_delay_s
+        gamma = np.minimum(most[0] / period, most[1] / delay) if delay > 0 else most[0] / period
+        # past its limit the bound is a spring of m gamma^2 / 4, on which the weight that it does not know would sink in
+        sag = np.nan_to_num(certificate.weight / (certificate.inertia_high * gamma**2 / 4))
+        self._bounds = AccelerationBounds(robot, certificate.brake, gamma, batch, sag)
         unknown = np.isnan(certificate.inertia_low)  # then m gamma is the damping gain, known to be stable
         shape = (2, *batch, len(robot.joints))
         inertia = (np.where(unknown, robot.damping / gamma, of) for of in (certificate.inertia_low, certificate.inertia_high))
@@ -134,8 +140,8 @@ class CoupledBarrier:
     """
 
     def __init__(self, robot: Robot, certificate: Certificate, dynamics: Dynamics) -> None:
-        per_period, per_delay = (np.full(len(robot.joints), most) for most in COUPLED_GAIN)
-        gamma = _gamma(robot, per_period, per_delay, share=COUPLED_SHARE)
+        late = robot.safety.command_delay_s
+        gamma = np.full(len(robot.joints), COUPLED_GAIN / (1.0 / robot.sensors.rate_hz + late))
         self._bounds = AccelerationBounds(robot, certificate.brake, gamma)
         self._dynamics, self._effort, self._reach = dynamics, robot.limits.effort, certificate.brake
 
@@ -184,17 +190,3 @@ class CoupledBarrier:
             share = np.where(inertial > 0, (self._effort - bias) / inertial, (-self._effort - bias) / inertial)
         share = np.where(inertial == 0, np.inf, share)
         return bias + float(np.clip(share.min(), 0.0, 1.0)) * inertial
-
-
-def _gamma(robot: Robot, per_period: np.ndarray, per_delay: np.ndarray, share: float = 0.0) -> np.ndarray:
-    """Return gamma (n,) 1/s from its largest products with the control period and with the delay, (n,) each.
-
-    Args:
-        robot: gives both times.
-        per_period: product with the period, to which `share` of the delay is added.
-        per_delay: product with the delay.
-        share: of the delay.
-    """
-    late = robot.safety.command_delay_s
-    gamma = per_period / (1.0 / robot.sensors.rate_hz + share * late)
-    return np.minimum(gamma, per_delay / late) if late > 0 else gamma

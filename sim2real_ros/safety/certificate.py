@@ -38,6 +38,7 @@ class Certificate:
     brake: np.ndarray  # rad/s^2, deceleration
     inertia_low: np.ndarray  # kg m^2, the least that a torque of this joint moves; NaN where unknown
     inertia_high: np.ndarray  # kg m^2, the most, with reserve
+    weight: np.ndarray  # N m, the most that gravity puts on this joint; NaN where unknown
     load: np.ndarray  # share of the effort limit that braking all joints takes; NaN where unknown
     reaction: np.ndarray  # share of it that the other joints at full torque can put on this one; NaN where unknown
     weak: Mapping[str, str]  # joints with a weaker promise, and why
@@ -59,12 +60,13 @@ def certify(robot: Robot, dynamics: Dynamics | None = None, seed: int = 0) -> Ce
         except (DependencyError, DocumentError) as error:
             return uncertified(robot, f'no model of the robot: {error}')
     limits = robot.limits
-    masses, biases, effective = [], [], []
+    masses, biases, effective, weights, still = [], [], [], [], np.zeros(len(robot.joints))
     for joint_pos, joint_vel in _viable_states(robot, np.random.default_rng(seed)):
         mass, bias = dynamics(joint_pos, joint_vel)
         masses.append(mass.copy())
         biases.append(bias.copy())
         effective.append(1.0 / np.diagonal(np.linalg.inv(mass)))
+        weights.append(np.abs(dynamics(joint_pos, still)[1]))
     mass, bias = np.abs(masses), np.abs(biases)
     brake, load = _brake(mass, bias, robot.safety.brake_acceleration, limits.effort)
     weak = {
@@ -73,13 +75,13 @@ def certify(robot: Robot, dynamics: Dynamics | None = None, seed: int = 0) -> Ce
     }  # fmt: skip
     reaction = _reaction(mass, bias, limits.effort)
     high = HIGH_FACTOR * np.diagonal(mass, axis1=1, axis2=2).max(axis=0)
-    return Certificate(brake, np.min(effective, axis=0), high, load, reaction, weak)
+    return Certificate(brake, np.min(effective, axis=0), high, np.max(weights, axis=0), load, reaction, weak)
 
 
 def uncertified(robot: Robot, why: str) -> Certificate:
     """Return what is known without a model: the brake that the file claims, and no inertia."""
     unknown = np.full(len(robot.joints), np.nan)
-    return Certificate(robot.safety.brake_acceleration, unknown, unknown, unknown, unknown, dict.fromkeys(robot.joints, why))
+    return Certificate(robot.safety.brake_acceleration, *(unknown,) * 5, dict.fromkeys(robot.joints, why))
 
 
 def _viable_states(robot: Robot, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:

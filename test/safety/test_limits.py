@@ -109,7 +109,7 @@ def test_joints_in_another_order_are_limited_alike(torque, share, speed, order):
         joints=tuple(ROBOT.joints[i] for i in order),
     )  # fmt: skip
     own = go2_certificate()
-    fields = ('brake', 'inertia_low', 'inertia_high', 'load', 'reaction')
+    fields = ('brake', 'inertia_low', 'inertia_high', 'weight', 'load', 'reaction')
     certificate = replace(own, **{f: getattr(own, f)[order] for f in fields})
     final, _ = limiter().apply(torque, position(share), speed, DT)
     moved, _ = TorqueLimiter(other, certificate=certificate).apply(torque[order], position(share)[order], speed[order], DT)
