@@ -110,7 +110,11 @@ def soak(seconds: float, seed: int, factor: float = 1.0, priority: int = 0) -> d
             guarded = run.kill_safety(WATCHDOG_BAR_S)
             baseline = json.loads(bare.read_text(encoding='utf-8'))
     figures = summary(run.series, baseline, factor, reaction, guarded)
-    return figures | {'realtime_priority': priority, 'others_share': others.share, 'good': figures['good'] and others.share <= IDLE_SHARE}
+    return figures | {
+        'realtime_priority': priority,
+        'others_share': others.share,
+        'good': figures['good'] and others.share <= IDLE_SHARE,
+    }
 
 
 def _busy(bare: Path) -> str:

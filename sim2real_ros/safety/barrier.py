@@ -22,8 +22,8 @@ from sim2real_ros.robot import Robot
 from sim2real_ros.safety.certificate import Certificate
 from sim2real_ros.safety.dynamics import Dynamics
 
-# gamma times period and delay, at most. With more, the loop oscillates; with less, what the barrier does not know (weight, a push of
-# the neighbours, a mass that is wrong) bends the limits farther. Found by search on the test robots, see docs/safety-adversary.md.
+# gamma times period and delay, at most. With more, the loop oscillates; with less, what the barrier does not know (weight, a
+# push of the neighbours, a mass that is wrong) bends the limits farther. Found by search, see docs/safety-adversary.md.
 COUPLED_GAIN = 0.6  # with both together
 PER_JOINT_GAIN = (0.2, 0.45)  # with the period, and with the delay
 NARROW_GAIN = (0.6, 1.3)  # times smallest / largest inertia: more is possible where the two are close
@@ -58,7 +58,9 @@ class AccelerationBounds:
             return np.ascontiguousarray(np.broadcast_to(values, shape[1:]))
 
         lateness = brake * (dt + delay)
-        margin = robot.safety.position_margin + sag + brake * delay**2  # what is under way still pushes for the time of the delay
+        margin = (
+            robot.safety.position_margin + sag + brake * delay**2
+        )  # what is under way still pushes for the time of the delay
         # everything is scaled so that the distance d appears as e = 2 a d + (a T)^2
         floor, back = lateness**2, gamma / 4 / (2 * brake)
         zero = lateness + back * floor  # what sqrt and min below leave where d = 0

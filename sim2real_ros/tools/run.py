@@ -57,7 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument('--view', action='store_true', help="open MuJoCo's viewer")
     parser.add_argument('--free', action='store_true', help='free running in real time, as hardware; default is lockstep')
     parser.add_argument('--real-time-factor', type=float, default=1.0, help='simulated s per real s; 0: as fast as possible')
-    parser.add_argument('--realtime-priority', type=int, default=0, metavar='N', help='SCHED_FIFO priority of the nodes, 1 to 98')
+    parser.add_argument(
+        '--realtime-priority', type=int, default=0, metavar='N', help='SCHED_FIFO priority of the nodes, 1 to 98'
+    )
     parser.add_argument('--output', choices=('torque', 'impedance'), default='torque', help='what the simulated drives take')
     parser.add_argument('--params-file', default='', help='ROS 2 parameter file')
     parser.add_argument('--trace', type=Path, help="keep the simulator's trace in this npz file")
