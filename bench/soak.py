@@ -64,7 +64,7 @@ def main() -> int:
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
     if arguments.markdown is not None:
-        evidence.put(arguments.markdown, 'soak', markdown(figures))
+        evidence.put(arguments.markdown, 'soak-realtime' if arguments.realtime_priority else 'soak', markdown(figures))
     return 0 if figures['good'] else 1
 
 
