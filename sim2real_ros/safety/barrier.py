@@ -25,8 +25,8 @@ from sim2real_ros.safety.dynamics import Dynamics
 # gamma times period and delay, at most. With more, the loop oscillates; with less, what the barrier does not know (weight, a
 # push of the neighbours, a mass that is wrong) bends the limits farther. Found by search, see docs/safety-adversary.md.
 COUPLED_GAIN = 0.6  # with both together
-PER_JOINT_GAIN = (0.2, 0.45)  # with the period, and with the delay
-NARROW_GAIN = (0.6, 1.3)  # times smallest / largest inertia: more is possible where the two are close
+PER_JOINT_GAIN = (0.2, 0.35)  # with the period, and with the delay
+NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
 SPEED_LEFT = 0.85  # of the velocity limit, where delay takes from it
 
 
