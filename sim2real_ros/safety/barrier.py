@@ -27,6 +27,7 @@ from sim2real_ros.safety.dynamics import Dynamics
 COUPLED_GAIN = 0.6  # with both together
 PER_JOINT_GAIN = (0.2, 0.35)  # with the period, and with the delay
 NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
+MODEL_ERROR = 0.2  # share by which the mass matrix and the bias torque may be wrong
 SPEED_LEFT = 0.85  # of the velocity limit, where delay takes from it
 
 
@@ -110,9 +111,7 @@ class PerJointBarrier:
         most = [np.maximum(wide, near * narrow) for wide, near in zip(PER_JOINT_GAIN, NARROW_GAIN, strict=True)]
         period, delay = 1.0 / robot.sensors.rate_hz, robot.safety.command_delay_s
         gamma = np.minimum(most[0] / period, most[1] / delay) if delay > 0 else most[0] / period
-        # past its limit the bound is a spring of m gamma^2 / 4, on which the weight that it does not know would sink in
-        sag = np.nan_to_num(certificate.weight / (certificate.inertia_high * gamma**2 / 4))
-        self._bounds = AccelerationBounds(robot, certificate.brake, gamma, batch, sag)
+        self._bounds = AccelerationBounds(robot, certificate.brake, gamma, batch, _sag(certificate, certificate.weight, gamma))
         unknown = np.isnan(certificate.inertia_low)  # then m gamma is the damping gain, known to be stable
         shape = (2, *batch, len(robot.joints))
         inertia = (np.where(unknown, robot.damping / gamma, of) for of in (certificate.inertia_low, certificate.inertia_high))
@@ -144,7 +143,8 @@ class CoupledBarrier:
     def __init__(self, robot: Robot, certificate: Certificate, dynamics: Dynamics) -> None:
         late = robot.safety.command_delay_s
         gamma = np.full(len(robot.joints), COUPLED_GAIN / (1.0 / robot.sensors.rate_hz + late))
-        self._bounds = AccelerationBounds(robot, certificate.brake, gamma)
+        sag = _sag(certificate, MODEL_ERROR * certificate.weight, gamma)
+        self._bounds = AccelerationBounds(robot, certificate.brake, gamma, sag=sag)
         self._dynamics, self._effort, self._reach = dynamics, robot.limits.effort, certificate.brake
 
     def apply(self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
@@ -192,3 +192,8 @@ class CoupledBarrier:
             share = np.where(inertial > 0, (self._effort - bias) / inertial, (-self._effort - bias) / inertial)
         share = np.where(inertial == 0, np.inf, share)
         return bias + float(np.clip(share.min(), 0.0, 1.0)) * inertial
+
+
+def _sag(certificate: Certificate, unknown: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+    """Return how far joints sink in past their bounds, springs of m gamma^2 / 4, under unknown torques (n,) N m; (n,) rad."""
+    return np.nan_to_num(unknown / (certificate.inertia_high * gamma**2 / 4))
