@@ -32,6 +32,7 @@ from sim2real_ros import bringup
 from sim2real_ros.errors import RunError, Sim2RealError
 from sim2real_ros.paths import writable_file
 from sim2real_ros.robot import load_robot
+from sim2real_ros.ros.realtime import ADVICE, HIGHEST
 from sim2real_ros.tools.arguments import not_negative
 from sim2real_ros.tools.processes import Stack
 
@@ -60,6 +61,9 @@ def main() -> int:
     except Sim2RealError as error:
         print(f'soak: {error}', file=sys.stderr)
         return 1
+    except PermissionError:
+        print(f'soak: --realtime-priority {arguments.realtime_priority}: {ADVICE.partition(";")[0]}', file=sys.stderr)
+        return 1
     show(figures)
     if arguments.json is not None:
         arguments.json.write_text(json.dumps(figures, indent=2) + '\n', encoding='utf-8')
@@ -79,6 +83,8 @@ def _arguments() -> argparse.Namespace:
     arguments = parser.parse_args()
     if not 0.5 <= arguments.minutes <= 10000:
         parser.error('--minutes: 0.5 and more are possible')
+    if not 0 <= arguments.realtime_priority <= HIGHEST:
+        parser.error(f'--realtime-priority: 0 to {HIGHEST} are possible')
     if not 0.01 <= arguments.real_time_factor <= 1:
         parser.error('--real-time-factor: 0.01 to 1 are possible')
     return arguments
@@ -128,9 +134,9 @@ def _busy(bare: Path) -> str:
 @contextmanager
 def _bare_loop(file: Path, priority: int) -> Iterator[int]:
     child = subprocess.Popen([sys.executable, '-m', 'bench.baseline', str(file)])
-    if priority:
-        os.sched_setscheduler(child.pid, os.SCHED_FIFO, os.sched_param(priority))
     try:
+        if priority:
+            os.sched_setscheduler(child.pid, os.SCHED_FIFO, os.sched_param(priority))
         yield child.pid
     finally:
         child.send_signal(signal.SIGTERM)

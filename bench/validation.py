@@ -84,6 +84,7 @@ def _round(trial: Trial) -> tuple[float, float, dict[str, float]]:
 def _timed(method: Callable[..., Any], part: str, parts: dict[str, float], kept: list[np.ndarray] | None) -> Callable[..., Any]:
     @wraps(method)
     def timed(self: Any, *arguments: Any) -> Any:
+        """Call the method and note how long it took."""
         if kept is not None:
             kept.append(arguments[0])
         start = time.perf_counter()

@@ -88,6 +88,7 @@ def compare_runs(a: Run, b: Run) -> Comparison:
     uneven: list[bool] = []
 
     def add(name: str, unit: str, signals: tuple[str, ...], left: np.ndarray, right: np.ndarray) -> None:
+        """Compare one quantity, (k, n) in each run, or note what is missing of it."""
         left, right = (np.where(np.isfinite(values), values, np.nan) for values in (left, right))
         known = np.isfinite(left).any(axis=0) & np.isfinite(right).any(axis=0)
         told = [np.isfinite(values[:, known]).all(axis=1) for values in (left, right)]

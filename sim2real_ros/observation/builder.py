@@ -107,6 +107,7 @@ class _Frame:
         self._steps = [(ufunc, operand) for ufunc, operand, idle in steps if (operand != idle).any()]
 
     def fill(self, moment: Moment) -> np.ndarray:
+        """Return the terms of a moment, scaled and clipped, (..., w); used again by the next call."""
         values = self.values
         for compute, place in self._terms:
             place[...] = compute(moment)

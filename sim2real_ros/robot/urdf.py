@@ -104,6 +104,7 @@ def _joint(element: ElementTree.Element, faults: list[str]) -> UrdfJoint:
     continuous = element.get('type') == 'continuous'
 
     def number(attribute: str, otherwise: float) -> float:
+        """Return an attribute of <limit>, `otherwise` where it is absent; one that is no finite number is a fault."""
         text = limit.get(attribute) if limit is not None else None
         if text is None:
             return otherwise

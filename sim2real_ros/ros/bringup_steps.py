@@ -21,6 +21,7 @@ def simulator(start: Start) -> str:
     """Time goes on."""
 
     def why_not() -> str:
+        """Say what is missing."""
         who = start.publishers(start.clock)
         if not who:
             return f'nobody publishes /clock: ros_gz_bridge did not start; {ABOVE}'
@@ -38,6 +39,7 @@ def controller_manager(start: Start) -> str:
     service = f'{start.namespace}/controller_manager/list_controllers'
 
     def why_not() -> str:
+        """Say what is missing."""
         if not start.gazebo:
             return (
                 f'no controller manager: there is no service {service}; '
@@ -69,6 +71,7 @@ def sensors(start: Start) -> str:
         return [name for name, topic in needed.items() if len(topic.stamps) < 2]
 
     def why_not() -> str:
+        """Say what is missing."""
         reasons = []
         for name in missing():
             topic = needed[name]
@@ -122,6 +125,7 @@ def active(start: Start) -> str:
         return states is not None and states.get(start.controller) == 'active'
 
     def why_not() -> str:
+        """Say what is missing."""
         if asked and states is None:
             return f'controller_manager does not answer, so nobody tells whether {start.controller} is active; {ABOVE}'
         return f'{start.controller} is {(states or {}).get(start.controller, "not loaded")}, not active; {ABOVE}'

@@ -2,7 +2,7 @@
 """Real-time scheduling of a node, so that other programs of the computer cannot hold up its control loop.
 
 An ordinary process that wakes up may wait for a turn of 3 ms, or for several, while others compute: more than a period. With
-`SCHED_FIFO`, as controller_manager of ros2_control has it, it runs at once (figures in docs/safety-evidence.md).
+`SCHED_FIFO`, as controller_manager of ros2_control has it, it runs at once.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sim2real_ros.ros.parameters import declare
 
 PARAMETER = 'realtime_priority'
 HIGHEST = 98  # above it are threads of the kernel
+TASKS = Path('/proc/self/task')  # threads of this process, on Linux
 ADVICE = (
     'the operating system does not let this user have it: give it "rtprio 98" in /etc/security/limits.d and log in again; '
     'going on with an ordinary priority'
@@ -37,22 +38,22 @@ def raise_process(node: Node, priority: int) -> None:
 
     Threads and processes that they start later are ordinary again: those that save and look things up shall wait.
     """
-    if priority and not _raise([int(task.name) for task in Path('/proc/self/task').iterdir()], priority):
+    if priority and not (TASKS.is_dir() and all(_raise(int(task.name), priority) for task in TASKS.iterdir())):
         node.get_logger().warning(f'{PARAMETER} {priority}: {ADVICE}')
 
 
 def raise_thread(node: Node) -> None:
     """Give the calling thread the priority of its node, if it has one; what the system refuses it has told already."""
     if node.has_parameter(PARAMETER) and (priority := node.get_parameter(PARAMETER).value):
-        _raise([0], priority)
+        _raise(0, priority)
 
 
-def _raise(threads: list[int], priority: int) -> bool:
+def _raise(thread: int, priority: int) -> bool:
+    """Return whether a thread, 0 for the calling one, has the priority now, or has ended meanwhile."""
     try:
-        for thread in threads:
-            os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
-    except ProcessLookupError:  # a thread that ended meanwhile
-        return _raise([int(task.name) for task in Path('/proc/self/task').iterdir()], priority)
-    except (OSError, AttributeError):
+        os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
+    except ProcessLookupError:
+        return True
+    except OSError:
         return False
     return True

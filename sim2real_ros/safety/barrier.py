@@ -59,9 +59,8 @@ class AccelerationBounds:
             return np.ascontiguousarray(np.broadcast_to(values, shape[1:]))
 
         lateness = brake * (dt + delay)
-        margin = (
-            robot.safety.position_margin + sag + brake * delay**2
-        )  # what is under way still pushes for the time of the delay
+        # what is under way still pushes for the time of the delay
+        margin = robot.safety.position_margin + sag + brake * delay**2
         # everything is scaled so that the distance d appears as e = 2 a d + (a T)^2
         floor, back = lateness**2, gamma / 4 / (2 * brake)
         zero = lateness + back * floor  # what sqrt and min below leave where d = 0

@@ -126,6 +126,7 @@ def tolerances(
     results: dict[tuple[str, float], list[Episode]] = {(s.name, v): [] for s in tried for v in s.values}
 
     def tasks() -> Iterator[tuple[Sweep, float, Chunk]]:
+        """Yield what is to be run, mildest value first, until a sweep is hopeless."""
         for sweep in tried:
             for milder, value in zip((None, *sweep.values), sweep.values, strict=False):
                 # saves work where the outcome is known by now; `_curve` cuts there, whatever was known when

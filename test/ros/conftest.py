@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-pytest.importorskip('rclpy', reason='ROS 2 for Python is not installed (extra `ros`)')
+rclpy = pytest.importorskip('rclpy', reason='ROS 2 for Python is not installed (extra `ros`)')
 
 from running import running_stack  # noqa: E402
 
@@ -32,3 +32,19 @@ def start(tmp_path):
         return running_stack(tmp_path / f'{options.get("namespace", "")}trace.npz', processes, **options)
 
     return run
+
+
+@pytest.fixture
+def make():
+    """Return a maker of nodes that were started with `-p name:=value`."""
+    context, nodes = rclpy.Context(), []
+    rclpy.init(context=context)
+
+    def node(override):
+        nodes.append(rclpy.create_node('tested', context=context, cli_args=['--ros-args', '-p', override]))
+        return nodes[-1]
+
+    yield node
+    for made in nodes:
+        made.destroy_node()
+    rclpy.try_shutdown(context=context)

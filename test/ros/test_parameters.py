@@ -2,27 +2,10 @@
 """Promises of parameters: a value of a wrong type or size is refused in one line that says what was expected."""
 
 import pytest
-import rclpy
 
 from sim2real_ros.errors import ParameterError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros.parameters import command_joints, declare, sensor_noise
-
-
-@pytest.fixture
-def make():
-    """Return a maker of nodes that were started with `-p name:=value`."""
-    context, nodes = rclpy.Context(), []
-    rclpy.init(context=context)
-
-    def node(override):
-        nodes.append(rclpy.create_node('tested', context=context, cli_args=['--ros-args', '-p', override]))
-        return nodes[-1]
-
-    yield node
-    for made in nodes:
-        made.destroy_node()
-    rclpy.try_shutdown(context=context)
 
 
 @pytest.mark.parametrize(

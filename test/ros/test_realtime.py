@@ -6,9 +6,9 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-import rclpy
 from std_msgs.msg import Empty
 
 from sim2real_ros.errors import ParameterError
@@ -31,22 +31,6 @@ def policies(process: int) -> dict[str, int]:
     """Return the scheduling policy of each thread of a process."""
     tasks = Path(f'/proc/{process}/task').iterdir()
     return {task.name: os.sched_getscheduler(int(task.name)) & ~os.SCHED_RESET_ON_FORK for task in tasks}
-
-
-@pytest.fixture
-def make():
-    """Return a maker of nodes that were started with `-p name:=value`."""
-    context, nodes = rclpy.Context(), []
-    rclpy.init(context=context)
-
-    def node(override):
-        nodes.append(rclpy.create_node('tested', context=context, cli_args=['--ros-args', '-p', override]))
-        return nodes[-1]
-
-    yield node
-    for made in nodes:
-        made.destroy_node()
-    rclpy.try_shutdown(context=context)
 
 
 @NEEDS_RIGHT
@@ -91,8 +75,7 @@ def test_a_refusal_of_the_system_is_told_with_what_to_do(make, monkeypatch):
 
     monkeypatch.setattr(os, 'sched_setscheduler', refuse)
     node, told = make('realtime_priority:=20'), []
-    monkeypatch.setattr(node.get_logger(), 'warning', told.append)
-    monkeypatch.setattr(node, 'get_logger', lambda logger=node.get_logger(): logger)
+    monkeypatch.setattr(node, 'get_logger', lambda: SimpleNamespace(warning=told.append))
     realtime.raise_process(node, realtime.declare_priority(node))
     assert len(told) == 1
     assert 'realtime_priority 20' in told[0]
