@@ -320,3 +320,4 @@ def test_the_shipped_policy_may_go_on_its_robot(profile):
     assert admission.faults == ()
     assert admission.granted
     assert admission.passport.level == 'standard'
+    assert admission.passport.tolerances['command_delay_s'] >= 0.002
