@@ -27,6 +27,8 @@ from sim2real_ros.safety.dynamics import Dynamics
 COUPLED_GAIN = 0.6  # with both together
 PER_JOINT_GAIN = (0.2, 0.35)  # with the period, and with the delay
 NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
+LIGHT_GAIN = 2.0  # of a brake, with period and delay together, where the joint is lightest; with more it chatters
+MOST_SAG = 0.25  # of a joint's range, that the margin grows by
 MODEL_ERROR = 0.2  # share by which the mass matrix and the bias torque may be wrong
 SPEED_LEFT = 0.85  # of the velocity limit, where delay takes from it
 
@@ -36,6 +38,7 @@ class AccelerationBounds:
 
     Attributes:
         gamma: (n,) 1/s.
+        margin: (n,) rad, how far inside the hard limit the soft one lies.
     """
 
     def __init__(
@@ -60,7 +63,7 @@ class AccelerationBounds:
 
         lateness = brake * (dt + delay)
         # what is under way still pushes for the time of the delay
-        margin = robot.safety.position_margin + sag + brake * delay**2
+        self.margin = margin = robot.safety.position_margin + sag + brake * delay**2
         # everything is scaled so that the distance d appears as e = 2 a d + (a T)^2
         floor, back = lateness**2, gamma / 4 / (2 * brake)
         zero = lateness + back * floor  # what sqrt and min below leave where d = 0
@@ -102,7 +105,12 @@ class PerJointBarrier:
     """Each joint by itself: its inertia lies between two figures of the certificate.
 
     A bound that still lets the joint speed up counts with the smaller inertia, one that brakes it with the larger one, so
-    that both err to the safe side. What other joints do to this one through the mechanism is not seen.
+    that both err to the safe side. What other joints do to this one through the mechanism is not seen. A limb that is
+    stretched out or folded, held or free can be fifty times as heavy for its joint as at other times: there the brake is
+    made for less than the largest inertia, or it would throw the light limb to and fro, and the margin grows instead.
+
+    Attributes:
+        margin: (n,) rad, how far inside the hard limit the soft one lies.
     """
 
     def __init__(self, robot: Robot, certificate: Certificate, batch: tuple[int, ...] = ()) -> None:
@@ -110,12 +118,16 @@ class PerJointBarrier:
         most = [np.maximum(wide, near * narrow) for wide, near in zip(PER_JOINT_GAIN, NARROW_GAIN, strict=True)]
         period, delay = 1.0 / robot.sensors.rate_hz, robot.safety.command_delay_s
         gamma = np.minimum(most[0] / period, most[1] / delay) if delay > 0 else most[0] / period
-        self._bounds = AccelerationBounds(robot, certificate.brake, gamma, batch, _sag(certificate, certificate.weight, gamma))
-        unknown = np.isnan(certificate.inertia_low)  # then m gamma is the damping gain, known to be stable
+        light, unknown = certificate.inertia_low, np.isnan(certificate.inertia_low)
+        heavy = np.minimum(certificate.inertia_high, LIGHT_GAIN / (gamma * (period + delay)) * light)
+        sag = np.minimum(_sag(certificate.weight, heavy, gamma), MOST_SAG * (robot.limits.upper - robot.limits.lower))
+        self._bounds = AccelerationBounds(robot, certificate.brake, gamma, batch, sag)
         shape = (2, *batch, len(robot.joints))
-        inertia = (np.where(unknown, robot.damping / gamma, of) for of in (certificate.inertia_low, certificate.inertia_high))
+        # where no inertia is known, m gamma is the damping gain, known to be stable
+        inertia = (np.where(unknown, robot.damping / gamma, of) for of in (light, heavy))
         self._push, self._brake = (np.ascontiguousarray(np.broadcast_to(gamma * m, shape)) for m in inertia)
         self._half, self._low, self._high = np.full(shape[1:], 0.5), np.empty(shape), np.empty(shape)
+        self.margin = self._bounds.margin
 
     def apply(self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
         """Return the torque within the bounds, (*batch, n) N m; finite input only."""
@@ -137,14 +149,18 @@ class CoupledBarrier:
     Accelerations within the bounds leave the torque as it is, bit for bit. Otherwise the joints that violate a bound are
     held at it and only their torques change; where that takes more torque than there is, all joints brake towards the
     bounds with one common factor, because limiting each torque by itself would turn some of them around.
+
+    Attributes:
+        margin: (n,) rad, how far inside the hard limit the soft one lies.
     """
 
     def __init__(self, robot: Robot, certificate: Certificate, dynamics: Dynamics) -> None:
         late = robot.safety.command_delay_s
         gamma = np.full(len(robot.joints), COUPLED_GAIN / (1.0 / robot.sensors.rate_hz + late))
-        sag = _sag(certificate, MODEL_ERROR * certificate.weight, gamma)
+        sag = _sag(MODEL_ERROR * certificate.weight, certificate.inertia_high, gamma)
         self._bounds = AccelerationBounds(robot, certificate.brake, gamma, sag=sag)
         self._dynamics, self._effort, self._reach = dynamics, robot.limits.effort, certificate.brake
+        self.margin = self._bounds.margin
 
     def apply(self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
         """Return the torque within the bounds, (n,) N m; finite input only."""
@@ -193,6 +209,6 @@ class CoupledBarrier:
         return bias + float(np.clip(share.min(), 0.0, 1.0)) * inertial
 
 
-def _sag(certificate: Certificate, unknown: np.ndarray, gamma: np.ndarray) -> np.ndarray:
+def _sag(unknown: np.ndarray, inertia: np.ndarray, gamma: np.ndarray) -> np.ndarray:
     """Return how far joints sink in past their bounds, springs of m gamma^2 / 4, under unknown torques (n,) N m; (n,) rad."""
-    return np.nan_to_num(unknown / (certificate.inertia_high * gamma**2 / 4))
+    return np.nan_to_num(unknown / (inertia * gamma**2 / 4))

@@ -11,8 +11,9 @@ import numpy as np
 
 from sim2real_ros.errors import DependencyError, DocumentError
 from sim2real_ros.robot import Robot
+from sim2real_ros.safety.barrier import CoupledBarrier, PerJointBarrier
 from sim2real_ros.safety.certificate import Certificate, certify, gain_faults
-from sim2real_ros.safety.dynamics import available, coupling
+from sim2real_ros.safety.dynamics import Dynamics, available, coupling
 from sim2real_ros.signals import Gains
 
 HELD, TESTED, NONE = 'held', 'tested only', 'none'
@@ -23,7 +24,7 @@ class JointFigures:
     """One joint; None where no model of the robot says."""
 
     name: str
-    soft_range_rad: tuple[float, float]  # hard limits less the margin
+    soft_range_rad: tuple[float, float]  # beyond it the barrier drives the joint back
     velocity_rad_s: float
     brake_asked: float  # rad/s^2
     brake_certified: float  # rad/s^2; what the barrier counts on, certified or not
@@ -79,25 +80,26 @@ def assess(robot: Robot) -> Assessment:
     hold, damp = Gains(robot.pose_move.stiffness, robot.pose_move.damping), Gains(0 * robot.damping, robot.damping)
     faults = gain_faults(robot, hold, certificate, 'pose_move')
     faults += [fault.removeprefix('.') for fault in gain_faults(robot, damp, certificate, '')]
-    barrier, reason, refusals = _barrier(robot)
+    barrier, reason, refusals, dynamics = _barrier(robot)
     weak: dict[str, list[str]] = {}
     for name, why in certificate.weak.items():
         weak.setdefault(why, []).append(name)
-    joints = tuple(_figures(robot, certificate, i) for i in range(len(robot.joints)))
+    used = PerJointBarrier(robot, certificate) if dynamics is None else CoupledBarrier(robot, certificate, dynamics)
+    joints = tuple(_figures(robot, certificate, float(used.margin[i]), i) for i in range(len(robot.joints)))
     return Assessment(robot, joints, barrier, reason, weak, faults + refusals)
 
 
-def _barrier(robot: Robot) -> tuple[str, str, list[str]]:
-    """Return which barrier the safety node uses here, why, and what it refuses."""
+def _barrier(robot: Robot) -> tuple[str, str, list[str], Dynamics | None]:
+    """Return which barrier the safety node uses here, why, what it refuses, and the dynamics of a coupled one."""
     wanted = robot.safety.barrier
     try:
         dynamics = coupling(robot)
     except DocumentError as error:
-        return 'none', 'the robot is refused', error.faults
+        return 'none', 'the robot is refused', error.faults, None
     except DependencyError as error:
-        return 'none', 'the robot is refused', [f'safety.barrier: {wanted} is asked for, but {error}']
+        return 'none', 'the robot is refused', [f'safety.barrier: {wanted} is asked for, but {error}'], None
     if dynamics is not None:
-        return 'coupled', 'the base is fixed and MuJoCo gives the mass matrix', []
+        return 'coupled', 'the base is fixed and MuJoCo gives the mass matrix', [], dynamics
     if wanted == 'per_joint':
         reason = 'the robot file says safety.barrier: per_joint'
     elif robot.floating:
@@ -106,11 +108,11 @@ def _barrier(robot: Robot) -> tuple[str, str, list[str]]:
         reason = 'MuJoCo is not installed; with it the coupled one would be used: pip install "sim2real_ros[sim]"'
     else:
         reason = 'the robot file has no section `simulation`, which the mass matrix needs'
-    return 'per joint', reason, []
+    return 'per joint', reason, [], None
 
 
-def _figures(robot: Robot, certificate: Certificate, i: int) -> JointFigures:
-    limits, margin, dt = robot.limits, robot.safety.position_margin, 1.0 / robot.sensors.rate_hz
+def _figures(robot: Robot, certificate: Certificate, margin: float, i: int) -> JointFigures:
+    limits, dt = robot.limits, 1.0 / robot.sensors.rate_hz
     inertia, hold = float(certificate.inertia_low[i]), robot.pose_move
     certified = robot.joints[i] not in certificate.weak
     reaction = float(certificate.reaction[i])
