@@ -65,7 +65,9 @@ def print_mends(mended: Sequence[Mend]) -> None:
     """Print what would mend a policy that fails."""
     console, shown = Console(highlight=False), [mend for mend in mended if mend.shown]
     if not shown:
-        console.print('in calm worlds none of the changes that were tried makes a difference that is more than luck')
+        console.print(
+            'in calm worlds the most promising of the changes that were tried make no difference that is more than luck'
+        )
         return
     table = _table('what would mend it: calm worlds, one change at a time', 'change', 'margin', 'mended')
     for mend in shown[:SHOWN]:

@@ -27,8 +27,7 @@ from sim2real_ros.validation.episode import lowest_margins
 from sim2real_ros.validation.episodes import Trial
 from sim2real_ros.validation.fingerprint import fingerprint
 from sim2real_ros.validation.ledger import Ledger
-from sim2real_ros.validation.mending import EPISODES as MENDING_EPISODES
-from sim2real_ros.validation.mending import Mend, calm, mends, remedies
+from sim2real_ros.validation.mending import Mend, calm, mends, remedies, workload
 from sim2real_ros.validation.report import write_report
 from sim2real_ros.validation.schema import MOST_EPISODES, ValidationFile, load_validation
 from sim2real_ros.validation.study import Outcome, Study, conduct
@@ -192,7 +191,7 @@ def _worst(outcome: Outcome, workers: Workers) -> list[Found]:
 def _mends(outcome: Outcome, workers: Workers) -> list[Mend]:
     trial = calm(outcome.study.trial)
     tried = remedies(trial)
-    with StudyProgress('what would mend it', MENDING_EPISODES * (1 + len(tried))) as progress:
+    with StudyProgress('what would mend it', workload(len(tried))) as progress:
         mended = mends(trial, workers, tried=tried, seen=progress)
     print_mends(mended)
     return mended

@@ -4,7 +4,8 @@
 What a policy does not get on with is often the same in every episode (a gain twice as high, a motor of half the strength), so
 nothing that was drawn explains it. Undoing it does: the margins of the same episodes rise. They do so visibly where nothing
 else tips the robot over: on flat ground, without pushes. Changes are tried one by one; two faults that hide each other are
-not found, and a change that helps is a pointer to where to look, no proof.
+not found, and a change that helps is a pointer to where to look, no proof. Every change meets a few worlds; the best of
+them then meet many others, which alone tell what they do: figures that chose would flatter what they chose.
 """
 
 from __future__ import annotations
@@ -21,16 +22,19 @@ from sim2real_ros.contract.contract import Contract, resolve
 from sim2real_ros.contract.schema import ContractFile
 from sim2real_ros.document import validate
 from sim2real_ros.validation.draws import Draws
-from sim2real_ros.validation.episode import Episode
+from sim2real_ros.validation.episode import Episode, EpisodeId
 from sim2real_ros.validation.episodes import Trial, run
-from sim2real_ros.validation.plan import Chunk, chunks, plan
+from sim2real_ros.validation.plan import Chunk, chunks, lanes, plan
 from sim2real_ros.validation.schema import NOT_NEGATIVE
 from sim2real_ros.validation.workers import Workers
 
-EPISODES = 24  # that meet each change
+EPISODES, MORE = 24, 96  # that meet each change, and that meet those that do best
+FINALISTS = 6
 LEAST = 0.02  # margin that a change must gain on average
 PUSHES = ('push_speed_m_s', 'push_turn_rad_s', 'force_n')
-LUCK = 0.05  # chance that any useless change is shown (Wilcoxon's signed ranks, all changes together)
+LUCK = 0.05  # chance that any useless change is shown (Wilcoxon's signed ranks, all finalists together)
+
+Seen = Callable[[Sequence[Episode]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +88,7 @@ class Mend:
     Attributes:
         text: the change, for people.
         gain: mean rise of the margin, paired.
-        chance: of as much by luck, over all changes.
+        chance: of as much by luck, over all finalists.
         mended: failures that became successes.
         failures: before.
     """
@@ -155,36 +159,53 @@ def reverse_history(contract: Contract) -> Contract | None:
     return resolve(validate(ContractFile, document, contract.source), contract.source, contract.folder)
 
 
+def workload(changes: int, episodes: int = EPISODES, more: int = MORE) -> int:
+    """Return how many episodes `mends` runs for a number of changes."""
+    if changes <= FINALISTS:
+        return (1 + changes) * more
+    return (1 + changes) * episodes + (1 + FINALISTS) * more
+
+
 def mends(
     trial: Trial,
     workers: Workers,
     *,
     tried: Mapping[str, Trial] | None = None,
     episodes: int = EPISODES,
-    seen: Callable[[Sequence[Episode]], None] | None = None,
+    more: int = MORE,
+    seen: Seen | None = None,
 ) -> list[Mend]:
-    """Try changes; returns what each did, the surest first.
+    """Try changes; returns what the finalists did, the surest first.
 
     Args:
         trial: of a policy that fails; `calm` makes small effects visible.
         workers: run the episodes.
         tried: changed trials instead of `remedies(trial)`, by their text.
-        episodes: that meet each change, the first of the plan: chosen by their outcome, any change would help them.
+        episodes: that meet each change, the first of the plan: chosen by their outcome, any change would help them. None do
+            where all changes may be finalists.
+        more: that meet the finalists, the next ones of the plan.
         seen: is shown each batch.
     """
-    every: dict[str, Trial] = {'': trial, **(remedies(trial) if tried is None else tried)}
-    dealt = list(chunks(plan(trial.level, episodes), (), episodes))
+    rest = dict(remedies(trial) if tried is None else tried)
+    order, seen = plan(trial.level, episodes + more), seen or (lambda _: None)
+    if len(rest) > FINALISTS:
+        heat = _compare(trial, rest, order[:episodes], workers, seen)
+        rest = {mend.text: rest[mend.text] for mend in heat[:FINALISTS]}
+    return _compare(trial, rest, order[episodes:], workers, seen)
+
+
+def _compare(trial: Trial, tried: Mapping[str, Trial], order: Sequence[EpisodeId], workers: Workers, seen: Seen) -> list[Mend]:
+    """Return what each change does to episodes, the surest first."""
+    every = {'': trial, **tried}
     results: dict[str, dict[str, Episode]] = {text: {} for text in every}
-    tasks = [(text, chunk) for text in every for chunk in dealt]
-    for (text, _), part in workers.each(partial(_with, every), tasks):
+    dealt = list(chunks(order, (), lanes(len(order) * len(every), workers.jobs)))
+    for (text, _), part in workers.each(partial(_with, every), [(text, chunk) for text in every for chunk in dealt]):
         results[text].update((episode.id, episode) for episode in part)
-        if seen is not None:
-            seen(part)
+        seen(part)
     before = results.pop('')
-    return sorted(
-        (_mend(text, before, after, len(results)) for text, after in results.items()),
-        key=lambda mend: (mend.chance, -mend.gain),
-    )
+    found = [_mend(text, before, after) for text, after in results.items()]
+    found.sort(key=lambda mend: (mend.chance, -mend.gain))
+    return [replace(mend, chance=min(1.0, len(found) * mend.chance)) for mend in found]
 
 
 def _with(every: Mapping[str, Trial], task: tuple[str, Chunk]) -> list[Episode]:
@@ -192,13 +213,14 @@ def _with(every: Mapping[str, Trial], task: tuple[str, Chunk]) -> list[Episode]:
     return run(every[text], chunk.scenario, chunk.indices)
 
 
-def _mend(text: str, before: Mapping[str, Episode], after: Mapping[str, Episode], tests: int) -> Mend:
+def _mend(text: str, before: Mapping[str, Episode], after: Mapping[str, Episode]) -> Mend:
+    """Return what a change did; the chance is of this one alone."""
     from scipy.stats import wilcoxon  # noqa: PLC0415 - optional; the draws have needed it before
 
     rise = np.array([after[name].margin - episode.margin for name, episode in sorted(before.items())])
     chance = float(wilcoxon(rise, alternative='greater').pvalue) if rise.any() else 1.0
     failed = [name for name, episode in before.items() if not episode.passed]
-    return Mend(text, float(rise.mean()), min(1.0, tests * chance), sum(after[name].passed for name in failed), len(failed))
+    return Mend(text, float(rise.mean()), chance, sum(after[name].passed for name in failed), len(failed))
 
 
 def _reverse(part: Any) -> bool:

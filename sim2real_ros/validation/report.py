@@ -146,7 +146,7 @@ def _causes(page: Page, outcome: Outcome, mends: Sequence[Mend]) -> None:
         if rows:
             page.table(('change', 'margin', 'failures mended'), rows)
         else:
-            page.text(f'None of the {len(mends)} changes that were tried makes a difference that is more than luck.')
+            page.text('Of the changes that were tried, the most promising ones make no difference that is more than luck.')
 
 
 def _tolerances(page: Page, level: ValidationFile, curves: Sequence[Curve], command_age_s: float | None) -> None:

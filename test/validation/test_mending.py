@@ -24,7 +24,7 @@ def test_undoing_a_defect_is_what_mends_it():
     tried = {'a third of the stiffness': Supposed.of_trial(broken, Change('stiffness_factor', 1 / 3)),
              'no payload': Supposed.of_trial(broken, Change('payload_kg', 0.0))}  # fmt: skip
     with Workers(1) as workers:
-        first, second = mends(broken, workers, tried=tried, episodes=12)
+        first, second = mends(broken, workers, tried=tried, more=12)
     assert first.text == 'a third of the stiffness'
     assert first.shown
     assert first.mended == first.failures > 0
@@ -34,7 +34,7 @@ def test_undoing_a_defect_is_what_mends_it():
 def test_a_change_that_does_nothing_is_not_shown():
     own = trial(seconds=1.0, **FLAT)
     with Workers(1) as workers:
-        (nothing,) = mends(own, workers, tried={'nothing': Supposed.of_trial(own, Change('friction'))}, episodes=4)
+        (nothing,) = mends(own, workers, tried={'nothing': Supposed.of_trial(own, Change('friction'))}, more=4)
     assert nothing.gain == 0.0
     assert not nothing.shown
 
@@ -100,7 +100,7 @@ def test_a_reversed_history_fails_and_its_cause_comes_first(tmp_path):
     assert all(episode.passed for episode in run(own, 'flat', range(8)))
     broken = replace(own, contract=reverse_history(own.contract))
     with Workers() as workers:
-        found = mends(broken, workers, episodes=12)
+        found = mends(broken, workers, episodes=12, more=24)
     assert found[0].text == 'the history in the other order'
     assert found[0].shown
     assert found[0].failures > 0
