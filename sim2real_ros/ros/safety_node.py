@@ -10,10 +10,8 @@ from __future__ import annotations
 import json
 import threading
 import time
-from functools import partial
 from pathlib import Path
 
-from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Empty, Float64MultiArray, String
@@ -23,15 +21,15 @@ from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import JointError, Sim2RealError
 from sim2real_ros.robot import load_robot
 from sim2real_ros.ros import qos
-from sim2real_ros.ros.controller_order import CONTROLLER, ControllerOrder
-from sim2real_ros.ros.conversions import OUTPUTS, policy_trace_from, seconds, targets_from, time_message
+from sim2real_ros.ros.conversions import policy_trace_from, seconds, targets_from
 from sim2real_ros.ros.diagnostics import Diagnostics, Report
 from sim2real_ros.ros.loop import ControlLoop
 from sim2real_ros.ros.main import run_node
-from sim2real_ros.ros.parameters import command_joints, declare, output, sensor_noise
+from sim2real_ros.ros.motor_output import MotorOutput
+from sim2real_ros.ros.parameters import command_joints, declare, sensor_noise
 from sim2real_ros.ros.raw import Sample
-from sim2real_ros.ros.rivals import Rivals
 from sim2real_ros.ros.sensors import Sensors
+from sim2real_ros.ros.surroundings import Surroundings
 from sim2real_ros.ros.turns import Turns
 from sim2real_ros.safety import Mode, SafetyFilter
 from sim2real_ros.safety.findings import Fault
@@ -72,8 +70,6 @@ class SafetyNode(Node):
         )
         self._read_only = declare(self, 'read_only', False, 'Observe and compute, command nothing.')
         self._lockstep = declare(self, 'lockstep', False, 'The simulator waits for every answer: pair sensor samples by stamp.')
-        topic, writer = OUTPUTS[kind := output(self)]
-        self._impedance = kind == 'impedance'
         trips = declare(self, 'trips_folder', '', 'Where trips are recorded; empty: sim2real_trips in the ROS log folder.')
         self._recorder = FlightRecorder(
             robot.joints, robot=robot.name, rate_hz=robot.sensors.rate_hz, folder=Path(trips).expanduser() if trips else None,
@@ -81,28 +77,14 @@ class SafetyNode(Node):
         )  # fmt: skip
         self._filter = (Observer if self._read_only else SafetyFilter)(robot, recorder=self._recorder)
         self._lock = threading.Lock()
-        self._writer = writer(robot, order, self.get_name())
+        self._motors = MotorOutput(self, robot, order, read_only=self._read_only)  # of a robot that was accepted
         self._mode_out = self.create_publisher(String, 'safety/mode', qos.LATCHED)
-        if self._read_only:  # nothing that could command is even there
-            self._preview_out = self.create_publisher(JointState, 'safety/preview', qos.COMMAND)
-        else:
-            self._command_out = self.create_publisher(Float64MultiArray, topic, qos.COMMAND)
         self._answer_out = self.create_publisher(String, 'safety/candidate', qos.COMMAND)
         self.create_subscription(String, 'policy/contract', self._on_contract, qos.LATCHED)
         self.create_subscription(String, 'policy/candidate', self._on_candidate, qos.COMMAND)
         if robot.monitors.operator_timeout_s is not None:
             self.create_subscription(Empty, 'operator/heartbeat', self._on_heartbeat, qos.COMMAND)
-        self._watches: list[Rivals | ControllerOrder] = [
-            Rivals(self, self.resolve_topic_name(topic), order, partial(self._on_obstacle, 'second_publisher')),
-        ]
-        text = 'The controller that takes the commands. Where it is there, its joints must be ours; empty: there is none.'
-        controller = declare(self, 'controller', CONTROLLER, text)
-        self._order: ControllerOrder | None = None
-        if controller and not self._impedance:
-            self._order = ControllerOrder(self, controller, order, partial(self._on_obstacle, 'command_order'))
-            self._watches.append(self._order)
-        if not self._read_only:  # then others may command as they like
-            self.create_timer(1.0, self._look_around, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._around = Surroundings(self, self._motors, order, self._on_obstacle, read_only=self._read_only)
         self._turns = Turns(self, self._filter)
         for name, event in SERVICES.items():
             self.create_service(Trigger, f'~/{name}', lambda _, reply, event=event: self._serve(event, reply))
@@ -154,9 +136,9 @@ class SafetyNode(Node):
     # --- executor thread
 
     def _serve(self, event: Event, reply: Trigger.Response) -> Trigger.Response:
-        if event in ARMING and not self._read_only:
-            self._look_around()
-        waits = event in ARMING and not self._read_only and self._order is not None and self._order.pending
+        if event in ARMING:
+            self._around.look()
+        waits = event in ARMING and self._around.pending
         with self._lock:
             refusal = 'wait: the controller has not told its joints yet' if waits else self._filter.request(event)
             self._show_mode()
@@ -201,10 +183,6 @@ class SafetyNode(Node):
     def _on_heartbeat(self, _: Empty) -> None:
         with self._lock:
             self._filter.operator_alive()
-
-    def _look_around(self) -> None:
-        for watch in self._watches:
-            watch.look()
 
     def _on_obstacle(self, name: str, text: str) -> None:
         """Take note of a reason from outside not to arm, '' when it is gone; what is armed already stops."""
@@ -282,7 +260,7 @@ class SafetyNode(Node):
                 self._filter.took(took)
             self._show_mode()
         if isinstance(self._filter, Observer):
-            self._show_preview(self._filter)
+            self._motors.show(self._filter, self._last_stamp_ns)
         if safe is None:
             return
         self._turns.tell(sample.stamp_ns)
@@ -292,15 +270,6 @@ class SafetyNode(Node):
             for limit in Limit:
                 if limit & mask:
                     self._limited[str(limit.name)] += 1
-
-    def _show_preview(self, observer: Observer) -> None:
-        if observer.preview is not None:
-            message = JointState(name=list(observer.robot.joints), effort=observer.preview.tolist())
-            message.header.stamp = time_message(self._last_stamp_ns)
-            self._preview_out.publish(message)
-        if observer.finding is not None:
-            fault = observer.finding
-            self.get_logger().warning(f'would have stopped: {fault.name}: {fault.message}', throttle_duration_sec=1.0)
 
     def _on_silence(self) -> None:
         """No joint state for the time-out: on hardware a fault, in a simulator perhaps a pause."""
@@ -317,8 +286,7 @@ class SafetyNode(Node):
 
     def _send(self, safe: SafeTorque, mode: Mode) -> None:
         """Publish a command; called with the lock held."""
-        command = self._filter.impedance(safe) if self._impedance else safe
-        self._command_out.publish(self._writer.write(command, self._last_stamp_ns, mode.value))  # type: ignore[arg-type]
+        self._motors.send(self._filter, safe, self._last_stamp_ns, mode.value)
 
     def _trip(self, fault: Fault) -> None:
         with self._lock:

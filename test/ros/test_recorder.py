@@ -34,6 +34,7 @@ from sim2real_ros.ros.rosbag2 import command_line, overrides  # noqa: E402
 from sim2real_ros.tools.cli import main  # noqa: E402
 
 COMMAND = np.array([0.5, 0.0, 0.2])
+SETTLE_S = 3.0  # that the recorder heard us does not mean that every other node has found it
 DEAF = """
 import signal, time
 from pathlib import Path
@@ -54,6 +55,7 @@ def recorded(tmp_path_factory):
         with running_stack(place / 'trace.npz', record=str(place / 'run'), log_level='warn') as running:
             running.operator.command = COMMAND
             running.operator.wait(lambda: running.operator.listeners > 1, 60, 'the recorder did not start')
+            running.operator.spin(SETTLE_S)
             running.stand_up()
             running.spin(2.0)
     return place / 'run', place / 'trace.npz'
