@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from scipy.stats import theilslopes
 
 from bench import evidence
 from bench.baseline import PERIOD_S
@@ -175,7 +176,8 @@ def _memory(samples: list[tuple[float, float, int]]) -> dict:
     later = at - at[0] >= SETTLE_S
     slope = None
     if later.any() and at[-1] - at[later][0] >= SHORTEST_FIT_S:
-        slope = float(np.polyfit(at[later] - at[0], mb[later], 1)[0] * 3600)
+        # the median of all slopes: what a node keeps after its first trip is a step, no growth
+        slope = float(theilslopes(mb[later], at[later])[0] * 3600)
     return {'mb': [mb[0], mb[-1], mb.max()], 'slope_mb_h': slope, 'descriptors': [int(count[0]), int(count[-1])]}
 
 
