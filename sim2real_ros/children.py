@@ -15,7 +15,7 @@ PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 def start_child(line: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a program in a session of its own: Ctrl-C reaches us alone, and we end it when its turn has come."""
-    return subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=end_with_parent)
+    return subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_begin)
 
 
 def end_children(children: Iterable[subprocess.Popen[bytes]], patience_s: float) -> bool:
@@ -36,6 +36,12 @@ def end_children(children: Iterable[subprocess.Popen[bytes]], patience_s: float)
             child.kill()
             child.wait()
     return willing
+
+
+def _begin() -> None:
+    """Prepare the child: what a shell runs in the background ignores Ctrl-C, and so would all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    end_with_parent()
 
 
 def end_with_parent(number: signal.Signals = signal.SIGINT) -> None:

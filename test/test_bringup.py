@@ -22,12 +22,19 @@ NODES = ('watchdog_node', 'safety_node', 'policy_node', 'mujoco_node')
 
 
 def declared(executable: str) -> set[str]:
-    """Return the parameters that a node declares, from its source."""
-    tree = ast.parse((REPOSITORY / 'sim2real_ros' / 'ros' / f'{executable}.py').read_text(encoding='utf-8'))
-    calls = [call for call in ast.walk(tree) if isinstance(call, ast.Call)]
+    """Return the parameters that a node declares, from its source and that of its parts."""
+    tree = parsed(executable)
+    parts = [n.module.split('.')[-1] for n in ast.walk(tree) if isinstance(n, ast.ImportFrom) and '.ros.' in str(n.module)]
+    trees = [tree, *(parsed(part) for part in parts if part != 'parameters')]  # which declares what it is called for
+    calls = [call for one in trees for call in ast.walk(one) if isinstance(call, ast.Call)]
     names = {call.args[1].value for call in calls if of(call) == 'declare' and isinstance(call.args[1], ast.Constant)}
     own = {'output', 'command_joints', 'sensor_noise'}  # parameters with a function of their own
     return names | ({of(call) for call in calls} & own) | {'realtime_priority'}  # which run_node declares for every node
+
+
+def parsed(module: str) -> ast.Module:
+    """Return the syntax tree of a module of the ros folder."""
+    return ast.parse((REPOSITORY / 'sim2real_ros' / 'ros' / f'{module}.py').read_text(encoding='utf-8'))
 
 
 def of(call: ast.Call) -> str:

@@ -20,16 +20,19 @@ time.sleep(60)
 """
 # a parent and its child, which holds the pipe open for as long as it lives
 FAMILY = """
-import sys, time
+import signal, sys, time
 from sim2real_ros.children import start_child
+if sys.argv[1:] == ['background']:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for what it runs with &
 start_child([sys.executable, '-c', 'import time; print("up", flush=True); time.sleep(60)'])
 time.sleep(60)
 """
 
 
 @pytest.mark.skipif(sys.platform != 'linux', reason='only Linux tells a child of the death of its parent')
-def test_a_child_ends_when_its_parent_is_killed():
-    with subprocess.Popen([sys.executable, '-c', FAMILY], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as parent:
+@pytest.mark.parametrize('where', ['foreground', 'background'])
+def test_a_child_ends_when_its_parent_is_killed(where):
+    with subprocess.Popen([sys.executable, '-c', FAMILY, where], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as parent:
         assert parent.stdout.readline() == b'up\n'
         os.kill(parent.pid, signal.SIGKILL)
         parent.communicate(timeout=20)  # raises where somebody still holds the pipe
