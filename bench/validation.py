@@ -19,12 +19,13 @@ from sim2real_ros.robot import load_robot
 from sim2real_ros.sim.ground import Plane
 from sim2real_ros.validation.controls import Controls
 from sim2real_ros.validation.episodes import Trial, run
+from sim2real_ros.validation.plan import LANES
 from sim2real_ros.validation.plant import Plant
 from sim2real_ros.validation.schema import load_validation
 from sim2real_ros.validation.scoring import Scores
 from sim2real_ros.validation.senses import Senses
 
-EPISODES, SECONDS, ROUNDS = 100, 4.0, 3
+EPISODES, SECONDS, ROUNDS = LANES, 4.0, 3  # as many side by side as in a study
 BUDGET = 0.7
 PARTS: dict[str, tuple[tuple[type, str], ...]] = {
     'physics': ((Plant, 'step'),),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from sim2real_ros.validation.episode import EpisodeId
 from sim2real_ros.validation.schema import ValidationFile
 
-LANES, FEWEST_LANES = 64, 8  # robots side by side: more make the Python of a tick cheap, fewer keep every worker busy
+LANES, FEWEST_LANES = 128, 8  # robots side by side: more make the Python of a tick cheap, fewer keep every worker busy
 
 
 @dataclass(frozen=True, slots=True)
