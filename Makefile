@@ -15,12 +15,13 @@ DEMO_STAMP = $(firstword $(wildcard $(VENV)/$(DEMO_EXTRAS)*.stamp) $(VENV)/$(DEM
 SOURCES = sim2real_ros launch test bench setup.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint bench alarms soak evaluate faults clean
+.PHONY: help demo test test-all nightly lint bench alarms soak evaluate faults clean
 
 help:
 	@echo "make demo      install into $(VENV) and watch a Go2 walk 20 s on the embedded simulator"
 	@echo "make test      lint, types and tests"
 	@echo "make test-all  the same with the tests that take minutes"
+	@echo "make nightly   the property tests of the torque path with 100,000 cases each, about TODO h"
 	@echo "make bench     timings as ratios"
 	@echo "make alarms    false alarms of the safety filter in 2 hours of simulated walking, about 20 minutes"
 	@echo "make soak      30 minutes of the nodes in real time on an otherwise idle machine"
@@ -40,6 +41,12 @@ test: $(STAMP) lint
 
 test-all: $(STAMP) lint
 	$(BIN)/python -m pytest -m ''
+
+# what stands between a policy and a motor
+TORQUE_PATH = test/safety test/action
+
+nightly: $(STAMP)
+	HYPOTHESIS_PROFILE=nightly $(BIN)/python -m pytest -n 2 -m hypothesis --timeout 0 --durations 0 $(TORQUE_PATH)
 
 lint: $(STAMP)
 	$(BIN)/ruff format --check $(SOURCES)

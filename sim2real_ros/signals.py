@@ -67,7 +67,7 @@ class Impedance:
 
 @dataclass(frozen=True, slots=True)
 class SafeTorque:
-    """A torque that passed the safety filter; the only thing that drivers take and that only `safety/filter.py` makes."""
+    """A torque that passed the safety filter; the only thing that drivers take and that only `safety/response.py` makes."""
 
     stamp: float  # s, stamp of the state that it answers
     torque: np.ndarray  # (n,) N m, robot joint order

@@ -15,7 +15,7 @@ os.environ.setdefault('ROS_DOMAIN_ID', str(20 + int(os.environ.get('PYTEST_XDIST
 
 COMMON = settings(deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile('sim2real', COMMON, max_examples=50)
-settings.register_profile('nightly', COMMON, max_examples=100_000)  # name the tests, and add --timeout 0
+settings.register_profile('nightly', COMMON, max_examples=100_000)  # make nightly
 settings.load_profile(os.environ.get('HYPOTHESIS_PROFILE', 'sim2real'))
 
 

@@ -198,7 +198,7 @@ def makers_of(name: str, paths: list[Path]) -> set[str]:
 
 def test_only_the_safety_filter_makes_a_safe_torque():
     everything = sources('sim2real_ros', 'launch', 'bench')
-    assert makers_of('SafeTorque', everything) == {'sim2real_ros/safety/filter.py'}
+    assert makers_of('SafeTorque', everything) == {'sim2real_ros/safety/response.py'}
 
 
 def test_no_optional_package_is_imported_at_the_top_of_the_command_line():

@@ -24,8 +24,8 @@ from sim2real_ros.ros.main import run_node
 from sim2real_ros.ros.parameters import command_joints, declare, output
 from sim2real_ros.ros.raw import Sample
 from sim2real_ros.ros.sensors import Sensors
-from sim2real_ros.safety.filter import last_resort, last_resort_impedance
 from sim2real_ros.safety.modes import Mode
+from sim2real_ros.safety.response import last_resort, last_resort_impedance
 
 LABEL_END = 64  # bytes of a serialised command that hold the beginning of its label
 SLACK = f':{Mode.WIGGLE.value}'.encode()  # at the end of the label of such a command

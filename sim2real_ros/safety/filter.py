@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`SafetyFilter`: the only way from targets to a torque, and the only maker of `SafeTorque` and `SafeImpedance`.
+"""`SafetyFilter`: the only way from targets to a torque.
 
-One `step` per joint state: admit the state, ask the mode for an impedance, turn it into torque, limit it, watch, record,
-send. Nothing of it knows ROS, the policy file or the clock of the machine: time is the stamp of the states.
+One `step` per joint state: admit the state, decide on the mode, answer with its torque (`response.py`), watch what came of
+it. Nothing of it knows ROS, the policy file or the clock of the machine: time is the stamp of the states.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
-from sim2real_ros.action.pd import pd_torque
 from sim2real_ros.contract.contract import Contract
 from sim2real_ros.errors import DocumentError
 from sim2real_ros.robot import Robot
@@ -25,19 +23,18 @@ from sim2real_ros.safety.conduct import ConductMonitor
 from sim2real_ros.safety.dynamics import coupling
 from sim2real_ros.safety.findings import Fault
 from sim2real_ros.safety.following import PoseWatch
-from sim2real_ros.safety.limits import Limit, TorqueLimiter
+from sim2real_ros.safety.limits import TorqueLimiter
 from sim2real_ros.safety.modes import OPERATOR, TRANSITIONS, Event, Mode, possible
 from sim2real_ros.safety.policy_link import PolicyLink
 from sim2real_ros.safety.recorder import FlightRecorder
-from sim2real_ros.safety.reference import Reference
+from sim2real_ros.safety.response import Response
 from sim2real_ros.safety.stream import StreamMonitor
 from sim2real_ros.safety.wiggle import Wiggle
-from sim2real_ros.signals import Gains, Impedance, JointTargets, RobotState, SafeImpedance, SafeTorque
+from sim2real_ros.signals import Gains, JointTargets, RobotState, SafeImpedance, SafeTorque
 
 REST_SPEED = 0.2  # rad/s
 LONGEST_DT_S = 0.02  # what the torque may change by grows no further than this
 OVERRUNS = 3  # ticks in a row that take longer than a period
-EXPIRY_PERIODS, EXPIRY_S = 3, 0.01  # of a command to a drive, the longer of both
 
 
 class SafetyFilter:
@@ -76,22 +73,18 @@ class SafetyFilter:
             raise DocumentError(str(robot.path), faults)
         dynamics = coupling(robot)
         self.coupled = dynamics is not None
-        self._limiter = TorqueLimiter(robot, certificate=self.certificate, dynamics=dynamics)
+        self._response = Response(robot, TorqueLimiter(robot, certificate=self.certificate, dynamics=dynamics), recorder)
         self._checks, self._stream, self._conduct = StateChecks(robot), StreamMonitor(robot), ConductMonitor(robot)
-        self._link, self._reference, self._recorder = PolicyLink(), Reference(robot), recorder
+        self._link, self._recorder = PolicyLink(), recorder
         self._pose_watch = PoseWatch(robot)
-        self._still, self._ones = np.zeros(len(robot.joints)), np.ones(len(robot.joints))
         self._state: RobotState | None = None
         self._first = True  # the next state is the first that is commanded on
         self._calm = Calm()
         self._operator_stamp = -math.inf
         self._overruns = 0
-        self._answer: tuple[Impedance, np.ndarray] | None = None  # what was asked in the last step, and its torque
         self.obstacles: dict[str, str] = {}
         self.wiggle: Wiggle | None = None
         self.wiggle_joint = robot.joints[0]
-        self._none = Impedance(JointTargets(0.0, self._still, self._still, self._still), Gains(self._still, self._still))
-        self._slack = False  # whether signs are not known to be right, so that even damping might drive
 
     # --- the policy
 
@@ -114,7 +107,7 @@ class SafetyFilter:
         self._link.accept(adopted)
         self._follow(adopted)
         if self.mode is Mode.POSE and self._state is not None:
-            self._reference.enter(Mode.POSE, self._state, self._limiter.torque)
+            self._response.begin(Mode.POSE, Mode.POSE, self._state)
 
     def propose(self, contract: Contract) -> None:
         """Take the contract of a policy that will replace the one that is followed, from its first targets on.
@@ -133,7 +126,7 @@ class SafetyFilter:
         return adopted
 
     def _follow(self, adopted: Adopted) -> None:
-        self._reference.goal = adopted.goal
+        self._response.reference.goal = adopted.goal
         if self._recorder is not None:
             self._recorder.policy(adopted.contract.file.name, adopted.contract.id)
 
@@ -240,7 +233,7 @@ class SafetyFilter:
         fresh = self._link.advance(state.stamp)
         if fresh and self._link.succeed() and self._link.adopted is not None:
             self._follow(self._link.adopted)
-            self._reference.hand_over(state.stamp)
+            self._response.reference.hand_over(state.stamp)
             self._conduct.forget_targets()
         if self.mode is Mode.OFF:
             return None
@@ -250,24 +243,14 @@ class SafetyFilter:
             self._first = False
         self._judge(state.stamp, fault or found)
         if found is not None and not self._checks.joints_finite(state):  # no limit can be computed: damp what can be damped
-            return self._blind(state)
+            return self._response.blind(self.mode, state)
         if self.mode is Mode.ACTIVE:
             self._watch_policy(state.stamp, fresh)
         return self._command(state, min(dt, LONGEST_DT_S))
 
     def impedance(self, safe: SafeTorque) -> SafeImpedance:
-        """Return the last torque as a command to drives with a PD law of their own.
-
-        Targets and gains stay as they were asked for; the feed-forward takes up the difference between what the drive
-        would come to at this state and the safe torque. Where no torque could be computed the drive damps by itself.
-        """
-        expires_s = max(EXPIRY_PERIODS / self.robot.sensors.rate_hz, EXPIRY_S)
-        if self._answer is None:
-            return SafeImpedance(safe.stamp, self._none if self._slack else self._reference.damping(), expires_s)
-        asked, wanted = self._answer
-        t = asked.targets
-        shifted = JointTargets(t.stamp, t.position, t.velocity, t.effort + (safe.torque - wanted))
-        return SafeImpedance(safe.stamp, Impedance(shifted, asked.gains), expires_s)
+        """Return the last torque as a command to drives with a PD law of their own."""
+        return self._response.impedance(safe)
 
     @property
     def at_rest(self) -> bool:
@@ -278,9 +261,7 @@ class SafetyFilter:
         """Return no torque at all, for when sensors are silent; None in the mode `off`."""
         if self.mode is Mode.OFF or self._state is None:
             return None
-        self._limiter.reset()
-        self._answer = None
-        return SafeTorque(self._state.stamp, self._still, self._still.astype(np.uint8))
+        return self._response.rest(self._state.stamp)
 
     def _judge(self, stamp: float, fault: Fault | None) -> None:
         """Trip on a fault, and remember when anything was last wrong."""
@@ -303,49 +284,22 @@ class SafetyFilter:
                 self.withdraw(reason)
 
     def _command(self, state: RobotState, dt: float) -> SafeTorque:
-        q, v, mode = state.joint_pos, state.joint_vel, self.mode
-        if self._slack:
-            return self._slackened(state)
-        asked = self._reference.impedance(mode, state.stamp, self._link.followed())
-        wanted = pd_torque(asked.targets, asked.gains, q, v)
-        torque, limited = self._limiter.apply(wanted, q, v, dt)
-        if not math.isfinite(self._ones.dot(wanted + torque)):  # one sum tells of both
+        mode, response = self.mode, self._response
+        if response.slack:
+            going = self.wiggle if mode is Mode.WIGGLE else None
+            return response.open_loop(mode, state, going.torque(state) if going is not None else None)
+        safe = response.torque(mode, state, dt, self._link.followed())
+        if safe is None or response.asked is None:
             self.trip(Fault('non_finite_torque', f'the torque of the mode {mode.value}, or of its limits, is not finite'))
-            return self._blind(state)
-        if mode is Mode.POSE and (late := self._pose_watch.see(asked.targets.position, q, dt)) is not None:
-            self.withdraw(late)
-        if self._reference.blending:
-            limited = limited | np.uint8(Limit.BLEND)
-        elif mode is Mode.ACTIVE:
-            reason = self._conduct.see_torque(int(np.count_nonzero(limited)), dt)
-            if reason is not None:
-                self.withdraw(reason)
-        self._answer = asked, wanted
-        if self._recorder is not None:
-            self._recorder.write(mode, state, asked.targets, wanted, *self._limiter.stages, limited)
-        return SafeTorque(state.stamp, torque, limited)
-
-    def _blind(self, state: RobotState) -> SafeTorque:
-        """Answer a state on which no limit can be computed."""
-        if self._slack:
-            return self._slackened(state)
-        self._limiter.reset()
-        self._answer = None
-        safe = last_resort(self.robot, state.stamp, state.joint_vel)
-        if self._recorder is not None:
-            self._recorder.write(self.mode, state, None, None, None, None, None, safe.torque, 0)
+            return response.blind(self.mode, state)
+        reason = None
+        if mode is Mode.POSE:
+            reason = self._pose_watch.see(response.asked.targets.position, state.joint_pos, dt)
+        elif mode is Mode.ACTIVE and not response.reference.blending:
+            reason = self._conduct.see_torque(int(np.count_nonzero(safe.limited)), dt)
+        if reason is not None:
+            self.withdraw(reason)
         return safe
-
-    def _slackened(self, state: RobotState) -> SafeTorque:
-        """Answer a state in the mode `wiggle`, or in the fault that ended it: without feedback, that of the limits included."""
-        going = self.mode is Mode.WIGGLE and self.wiggle is not None
-        torque = self.wiggle.torque(state) if going and self.wiggle is not None else self._still
-        self._limiter.reset()
-        asked = replace(self._none, targets=replace(self._none.targets, stamp=state.stamp, effort=torque))
-        self._answer = asked, torque
-        if self._recorder is not None:
-            self._recorder.write(self.mode, state, asked.targets, torque, torque, torque, torque, torque, 0)
-        return SafeTorque(state.stamp, torque, self._still.astype(np.uint8))
 
     # --- modes
 
@@ -378,8 +332,8 @@ class SafetyFilter:
         timeout = self.robot.monitors.operator_timeout_s
         alone = timeout is not None and state.stamp - self._operator_stamp > timeout
         reasons = ["the operator's heartbeat is silent"] if alone else []
-        reasons += entry.pose_refusals(self.robot, state, self._reference)
-        return reasons + entry.policy_refusals(self.robot, state, self._link, self._limiter.torque, well=not reasons)
+        reasons += entry.pose_refusals(self.robot, state, self._response.reference)
+        return reasons + entry.policy_refusals(self.robot, state, self._link, self._response.acting, well=not reasons)
 
     def _enter(self, goal: Mode, why: str, *, abrupt: bool = False) -> None:
         if goal is self.mode:
@@ -391,35 +345,14 @@ class SafetyFilter:
         if self.mode is Mode.OFF:
             self._checks.reset()
             self._stream.begin_window()
-            self._limiter.reset()
             self._first = True
             self._calm.begin(self._state.stamp if self._state is not None else None)
         self._pose_watch.reset()
         if goal is Mode.ACTIVE:
             self._conduct.reset()
-        self._slack = goal is Mode.WIGGLE or (goal is Mode.FAULT and self.mode is Mode.WIGGLE)
-        if self._state is not None:
-            self._reference.enter(goal, self._state, self._limiter.torque, abrupt=abrupt)
+        self._response.begin(self.mode, goal, self._state, abrupt=abrupt)
         self.mode = goal
 
     def _note_trip(self, fault: Fault) -> None:
         if self._recorder is not None:
             self._recorder.trip(fault.name, fault.message)
-
-
-def last_resort(robot: Robot, stamp: float, joint_vel: np.ndarray) -> SafeTorque:
-    """Return the torque of a watchdog that knows nothing but the joint speeds: damping, or none where they are not finite.
-
-    Args:
-        robot: gives the damping gains and the effort limits.
-        stamp: s, of the joint sample.
-        joint_vel: (n,) rad/s, robot order.
-    """
-    torque = np.where(np.isfinite(joint_vel), -robot.damping * joint_vel, 0.0)
-    torque = np.clip(torque, -robot.limits.effort, robot.limits.effort)
-    return SafeTorque(stamp, torque, np.zeros(len(torque), np.uint8))
-
-
-def last_resort_impedance(robot: Robot, stamp: float) -> SafeImpedance:
-    """Return the command of a watchdog to drives with a PD law of their own: damping, whatever the joints do."""
-    return SafeImpedance(stamp, Reference(robot).damping(), EXPIRY_S)

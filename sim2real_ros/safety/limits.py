@@ -33,7 +33,7 @@ class Limit(IntFlag):
     EFFORT = 8
     POWER = 16
     HEAT = 32
-    BLEND = 64  # the hand-over between two modes, see filter.py
+    BLEND = 64  # the hand-over between two modes, see reference.py
 
 
 class TorqueLimiter:

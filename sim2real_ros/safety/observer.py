@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 
-from sim2real_ros.action.pd import pd_torque
 from sim2real_ros.safety.calm import GREEN_S
 from sim2real_ros.safety.filter import LONGEST_DT_S, SafetyFilter
 from sim2real_ros.safety.findings import Fault
@@ -53,6 +52,5 @@ class Observer(SafetyFilter):
             self.trip(found)
         followed = self._link.followed()
         if followed is not None and not self._link.silent(state.stamp) and self._checks.finite(state):
-            wanted = pd_torque(followed.targets, followed.gains, state.joint_pos, state.joint_vel)
-            self.preview, _ = self._limiter.apply(wanted, state.joint_pos, state.joint_vel, dt)
+            self.preview = self._response.preview(state, dt, followed)
         return None

@@ -15,10 +15,10 @@ from safety_rig import DT, POLICY_EVERY, Rig, contract, go2, lean, rig_in
 from sim2real_ros.action.pd import pd_torque
 from sim2real_ros.errors import DocumentError, JointError
 from sim2real_ros.safety import Mode, SafetyFilter
-from sim2real_ros.safety.filter import EXPIRY_PERIODS, last_resort, last_resort_impedance
 from sim2real_ros.safety.limits import Limit
 from sim2real_ros.safety.modes import Event
 from sim2real_ros.safety.reference import RAMP_S
+from sim2real_ros.safety.response import EXPIRY_PERIODS, last_resort, last_resort_impedance
 from sim2real_ros.signals import Impedance, JointTargets
 
 ROBOT = go2()
