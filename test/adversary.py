@@ -455,10 +455,9 @@ def markdown(rows: Sequence[Row], arguments: argparse.Namespace) -> str:
         '',
         *textwrap.wrap(
             'The bars that the tests hold, from starts of their own: coupled 0.0005 rad and 1.2 times the speed limit on every '
-            f'robot; per joint 0.06 rad at a margin of {PER_JOINT_MARGIN} rad, and no bar on speed; on the humanoid '
-            'per joint not against the search with delays: there neighbours can push a joint harder than its own motor can '
-            'hold (`reaction` above 1 in `sim2real certify`), and a search finds out when. A reaction above 1 says what may '
-            f'happen at worst, not that the barrier fails. **Beyond the bars**, from the starts of this page: {_beyond(rows)}.',
+            f'robot; per joint 0.06 rad at a margin of {PER_JOINT_MARGIN} rad, and no bar on speed. Where neighbours can push a '
+            'joint harder than its own motor can hold (`reaction` above 1 in `sim2real certify`) nothing but these tests speaks '
+            f'for the per-joint barrier. **Beyond the bars**, from the starts of this page: {_beyond(rows)}.',
             140,
         ),
         '',

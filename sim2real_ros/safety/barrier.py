@@ -29,6 +29,8 @@ PER_JOINT_GAIN = (0.2, 0.35)  # with the period, and with the delay
 NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
 LIGHT_GAIN = 2.0  # of a brake, with period and delay together, where the joint is lightest; with more it chatters
 MOST_SAG = 0.25  # of a joint's range, that the margin grows by
+LOAD_GAIN = 0.5  # of gamma: how fast the per-joint bounds find out what loads a joint
+MOST_LOAD = 2.0  # times the most that gravity puts on the joint
 MODEL_ERROR = 0.2  # share by which the mass matrix and the bias torque may be wrong
 SPEED_LEFT = 0.85  # of the velocity limit, where delay takes from it
 
@@ -109,6 +111,10 @@ class PerJointBarrier:
     stretched out or folded, held or free can be fifty times as heavy for its joint as at other times: there the brake is
     made for less than the largest inertia, or it would throw the light limb to and fro, and the margin grows instead.
 
+    Such a brake is a soft spring, and a heavy limb would sink into it for good. So the bounds find out what loads the joint
+    (weight, payload, neighbours): as long as it comes nearer than a bound allows, the torque allowed towards the limit falls
+    on, and rises again as soon as there is room.
+
     Attributes:
         margin: (n,) rad, how far inside the hard limit the soft one lies.
     """
@@ -127,14 +133,24 @@ class PerJointBarrier:
         inertia = (np.where(unknown, robot.damping / gamma, of) for of in (light, heavy))
         self._push, self._brake = (np.ascontiguousarray(np.broadcast_to(gamma * m, shape)) for m in inertia)
         self._half, self._low, self._high = np.full(shape[1:], 0.5), np.empty(shape), np.empty(shape)
+        self._none, self._load = np.zeros(shape), np.zeros(shape)
+        self._most_load = np.ascontiguousarray(np.broadcast_to(MOST_LOAD * np.nan_to_num(certificate.weight), shape))
+        self._find = LOAD_GAIN * gamma * period * self._brake
         self.margin = self._bounds.margin
 
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """Forget what loads the joints, of the robots in `mask` (batch-shaped bool) or of all."""
+        self._load[:, ... if mask is None else mask] = 0.0
+
     def apply(self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
-        """Return the torque within the bounds, (*batch, n) N m; finite input only."""
+        """Return the torque within the bounds, (*batch, n) N m; finite input only, once per period."""
         room, low, high = self._bounds(joint_pos, joint_vel), self._low, self._high
         np.multiply(room, self._push, out=low)
         np.multiply(room, self._brake, out=high)
         np.minimum(low, high, out=low)
+        found = np.subtract(self._load, np.multiply(room, self._find, out=high), out=high)
+        np.minimum(np.maximum(found, self._none, out=found), self._most_load, out=self._load)
+        np.subtract(low, self._load, out=low)
         upper, lower = low[0], np.negative(low[1], out=low[1])
         # where the two contradict each other (far too fast between close limits) the middle of both is taken
         middle = np.add(upper, lower, out=high[0])
@@ -161,6 +177,9 @@ class CoupledBarrier:
         self._bounds = AccelerationBounds(robot, certificate.brake, gamma, sag=sag)
         self._dynamics, self._effort, self._reach = dynamics, robot.limits.effort, certificate.brake
         self.margin = self._bounds.margin
+
+    def reset(self, mask: np.ndarray | None = None) -> None:
+        """Do nothing: it remembers nothing."""
 
     def apply(self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
         """Return the torque within the bounds, (n,) N m; finite input only."""

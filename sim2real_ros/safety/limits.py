@@ -86,9 +86,10 @@ class TorqueLimiter:
         self.stages = (self.torque,) * 4
 
     def reset(self, mask: np.ndarray | None = None) -> None:
-        """Take the last torque as zero, of the robots in `mask` (batch-shaped bool) or of all. Motors stay warm."""
+        """Start from no torque and no load, of the robots in `mask` (batch-shaped bool) or of all. Motors stay warm."""
         self.torque = self.torque.copy()  # the array itself was handed out
         self.torque[... if mask is None else mask] = 0.0
+        self._barrier.reset(mask)
 
     def apply(
         self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray, dt: float

@@ -15,12 +15,13 @@ from adversary import Condition, fixed_robot
 from barriers import certificate, dynamics, told
 from safety_rig import go2, go2_certificate
 
-from sim2real_ros.safety.barrier import AccelerationBounds, CoupledBarrier
+from sim2real_ros.safety.barrier import MOST_LOAD, AccelerationBounds, CoupledBarrier, PerJointBarrier
 from sim2real_ros.safety.limits import TorqueLimiter
 
 ROBOT = go2()
 MIDDLE = 0.5 * (ROBOT.limits.lower + ROBOT.limits.upper)
 NUMBER, DELAY = st.floats(-3, 3), st.sampled_from([0.0, 0.003, 0.015])
+WANTED = np.linspace(-5.0, 5.0, 12)  # N m, small
 
 
 def room(q: float, v: float, delay: float) -> np.ndarray:
@@ -47,6 +48,41 @@ def test_a_bound_falls_with_the_nearness_of_its_limit(q, p, v, delay):
 @given(NUMBER, NUMBER, DELAY)
 def test_no_speed_above_the_limit_is_asked_for(q, v, delay):
     assert (room(q, v, delay)[0] + 10.0 * v <= ROBOT.limits.velocity + 1e-9).all()
+
+
+def load(seconds: float, beyond: np.ndarray) -> tuple[PerJointBarrier, np.ndarray]:
+    """Return a barrier whose joints rested that far beyond their upper soft limits for a while, and its torque."""
+    barrier = PerJointBarrier(ROBOT, go2_certificate())
+    torque = np.zeros(12)
+    for _ in range(round(seconds * ROBOT.sensors.rate_hz)):
+        torque = barrier.apply(np.zeros(12), ROBOT.limits.upper - barrier.margin + beyond, np.zeros(12))
+    return barrier, torque
+
+
+@given(st.floats(0.01, 0.1), st.floats(0.002, 2.0))
+def test_a_load_is_taken_up_the_longer_the_more_and_never_beyond_twice_the_weight(beyond, seconds):
+    first, later = load(0.002, np.full(12, beyond))[1], load(seconds, np.full(12, beyond))[1]
+    assert (later <= first).all()
+    assert (later >= first - MOST_LOAD * go2_certificate().weight - 1e-9).all()
+
+
+@given(arrays(float, 12, elements=st.floats(0.0, 0.1)), st.floats(0.0, 0.2))
+def test_a_load_is_forgotten_where_there_is_room(beyond, seconds):
+    """Ten states after the joint came back nothing is left of it, bit for bit."""
+    barrier, _ = load(seconds, beyond)
+    for _ in range(10):
+        torque = barrier.apply(WANTED, MIDDLE, np.zeros(12))
+    assert torque.tobytes() == WANTED.tobytes()
+    assert not barrier._load.any()
+
+
+def test_robots_of_a_batch_forget_one_by_one():
+    barrier = PerJointBarrier(ROBOT, go2_certificate(), (2,))
+    for _ in range(50):
+        barrier.apply(np.zeros((2, 12)), np.tile(ROBOT.limits.upper, (2, 1)), np.zeros((2, 12)))
+    barrier.reset(np.array([True, False]))
+    assert not barrier._load[:, 0].any()
+    assert barrier._load[0, 1].all()
 
 
 ARM = told(fixed_robot('arm7'), Condition(500))

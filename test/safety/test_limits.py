@@ -70,6 +70,7 @@ def test_limiting_twice_is_limiting_once(torque, share, speed, before):
     own = limiter()
     own.torque = before
     once, _ = own.apply(torque, position(share), speed, DT)
+    own.reset()
     own.torque = before
     twice, _ = own.apply(once, position(share), speed, DT)
     np.testing.assert_allclose(twice, once, rtol=1e-12, atol=1e-12)
@@ -81,6 +82,7 @@ def test_limiting_power_and_heat_twice_is_limiting_them_once(torque, share, spee
     own = limiter(SMALL)
     own.torque = before
     once, limited = own.apply(torque, position(share), speed, DT)
+    own.reset()
     own.torque, own._heat.energy = before, np.zeros(N)
     twice, _ = own.apply(once, position(share), speed, DT)
     if not (limited & Limit.BARRIER).any():
