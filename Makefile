@@ -23,7 +23,7 @@ help:
 	@echo "make test-all  the same with the tests that take minutes"
 	@echo "make nightly   the property tests of the torque path with 100,000 cases each, about TODO h"
 	@echo "make bench     timings as ratios"
-	@echo "make alarms    false alarms of the safety filter in 2 hours of simulated walking, about 20 minutes"
+	@echo "make alarms    false alarms of the safety filter in 2 hours of simulated walking, about 7 minutes"
 	@echo "make soak      30 minutes of the nodes in real time on an otherwise idle machine"
 	@echo "make evaluate  the tracking and survival figures of the README"
 	@echo "make faults    throw faults at the nodes and write docs/reaction-times.md"

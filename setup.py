@@ -65,7 +65,7 @@ setup(
         ],
         # clusters for `sim2real validate --scheduler`
         'dask': ['distributed>=2024.1'],
-        'ray': ['ray>=2.9'],
+        'ray': ['ray[client]>=2.9'],
         'train': [
             'mujoco>=4.0; python_version >= "3.11"',
             'torch==2.13.0',
