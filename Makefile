@@ -21,7 +21,7 @@ help:
 	@echo "make demo      install into $(VENV) and watch a Go2 walk 20 s on the embedded simulator"
 	@echo "make test      lint, types and tests"
 	@echo "make test-all  the same with the tests that take minutes"
-	@echo "make nightly   the property tests of the torque path with 100,000 cases each, about TODO h"
+	@echo "make nightly   the property tests of the torque path with 100,000 cases each, hours"
 	@echo "make bench     timings as ratios"
 	@echo "make alarms    false alarms of the safety filter in 2 hours of simulated walking, about 7 minutes"
 	@echo "make soak      30 minutes of the nodes in real time on an otherwise idle machine"

@@ -455,9 +455,9 @@ def markdown(rows: Sequence[Row], arguments: argparse.Namespace) -> str:
         '',
         *textwrap.wrap(
             'The bars that the tests hold, from starts of their own: coupled 0.0005 rad and 1.2 times the speed limit on every '
-            f'robot; per joint 0.06 rad at a margin of {PER_JOINT_MARGIN} rad, and no bar on speed. Where neighbours can push a '
-            'joint harder than its own motor can hold (`reaction` above 1 in `sim2real certify`) nothing but these tests speaks '
-            f'for the per-joint barrier. **Beyond the bars**, from the starts of this page: {_beyond(rows)}.',
+            f'robot; per joint 0.06 rad at a margin of {PER_JOINT_MARGIN} rad, and no bar on speed. Where neighbours can '
+            'push a joint harder than its own motor can hold (`reaction` above 1 in `sim2real certify`) nothing but these '
+            f'tests speaks for the per-joint barrier. **Beyond the bars**, from the starts of this page: {_beyond(rows)}.',
             140,
         ),
         '',

@@ -29,7 +29,7 @@ PER_JOINT_GAIN = (0.2, 0.35)  # with the period, and with the delay
 NARROW_GAIN = (0.6, 0.7)  # times smallest / largest inertia: more is possible where the two are close
 LIGHT_GAIN = 2.0  # of a brake, with period and delay together, where the joint is lightest; with more it chatters
 MOST_SAG = 0.25  # of a joint's range, that the margin grows by
-LOAD_GAIN = 0.5  # of gamma: how fast the per-joint bounds find out what loads a joint
+LOAD_GAIN = 1.0  # of gamma: how fast the per-joint bounds find out what loads a joint; slower ones let it bounce farther
 MOST_LOAD = 2.0  # times the most that gravity puts on the joint
 MODEL_ERROR = 0.2  # share by which the mass matrix and the bias torque may be wrong
 SPEED_LEFT = 0.85  # of the velocity limit, where delay takes from it
@@ -111,9 +111,10 @@ class PerJointBarrier:
     stretched out or folded, held or free can be fifty times as heavy for its joint as at other times: there the brake is
     made for less than the largest inertia, or it would throw the light limb to and fro, and the margin grows instead.
 
-    Such a brake is a soft spring, and a heavy limb would sink into it for good. So the bounds find out what loads the joint
-    (weight, payload, neighbours): as long as it comes nearer than a bound allows, the torque allowed towards the limit falls
-    on, and rises again as soon as there is room.
+    Such a brake is a soft spring, and a heavy limb would sink into it for good. So its bounds find out what loads the joint
+    (weight, payload, neighbours): while it comes nearer than a bound allows, and the brake is not winning, the torque that is
+    allowed towards the limit falls on; it rises again as soon as there is room. The brake stays too weak to damp such a limb
+    well: where the delay is long, one that is let go swings at its bound before it rests, or goes on swinging.
 
     Attributes:
         margin: (n,) rad, how far inside the hard limit the soft one lies.
@@ -133,14 +134,18 @@ class PerJointBarrier:
         inertia = (np.where(unknown, robot.damping / gamma, of) for of in (light, heavy))
         self._push, self._brake = (np.ascontiguousarray(np.broadcast_to(gamma * m, shape)) for m in inertia)
         self._half, self._low, self._high = np.full(shape[1:], 0.5), np.empty(shape), np.empty(shape)
-        self._none, self._load = np.zeros(shape), np.zeros(shape)
-        self._most_load = np.ascontiguousarray(np.broadcast_to(MOST_LOAD * np.nan_to_num(certificate.weight), shape))
-        self._find = LOAD_GAIN * gamma * period * self._brake
+        # only where the brake is made for less than the joint may weigh: elsewhere the margin has room for the weight
+        most_load = np.where(heavy < certificate.inertia_high, MOST_LOAD * np.nan_to_num(certificate.weight), 0.0)
+        self._most_load = np.ascontiguousarray(np.broadcast_to(most_load, shape))
+        self._load, self._room = np.zeros(shape), np.full(shape, np.inf)  # N m; that of the call before
+        self._load_rate = -LOAD_GAIN * gamma * period * self._brake
+        self._loaded = bool(most_load.any())
         self.margin = self._bounds.margin
 
     def reset(self, mask: np.ndarray | None = None) -> None:
         """Forget what loads the joints, of the robots in `mask` (batch-shaped bool) or of all."""
-        self._load[:, ... if mask is None else mask] = 0.0
+        which = ... if mask is None else mask
+        self._load[:, which], self._room[:, which] = 0.0, np.inf
 
     def apply(self, torque: np.ndarray, joint_pos: np.ndarray, joint_vel: np.ndarray) -> np.ndarray:
         """Return the torque within the bounds, (*batch, n) N m; finite input only, once per period."""
@@ -148,15 +153,21 @@ class PerJointBarrier:
         np.multiply(room, self._push, out=low)
         np.multiply(room, self._brake, out=high)
         np.minimum(low, high, out=low)
-        found = np.subtract(self._load, np.multiply(room, self._find, out=high), out=high)
-        np.minimum(np.maximum(found, self._none, out=found), self._most_load, out=self._load)
-        np.subtract(low, self._load, out=low)
+        if self._loaded:
+            low -= self._find_load(room)
         upper, lower = low[0], np.negative(low[1], out=low[1])
-        # where the two contradict each other (far too fast between close limits) the middle of both is taken
+        # where the two contradict each other (far too fast between close limits, a load) the middle of both is taken
         middle = np.add(upper, lower, out=high[0])
         np.multiply(middle, self._half, out=middle)
         shaped = np.minimum(torque, np.maximum(upper, middle, out=upper))
         return np.maximum(shaped, np.minimum(lower, middle, out=lower), out=shaped)
+
+    def _find_load(self, room: np.ndarray) -> np.ndarray:
+        """Return what loads each joint towards either limit, (2, *batch, n) N m, at least 0."""
+        winning = room > self._room
+        self._room[:] = room
+        self._load += self._load_rate * np.where(winning, np.maximum(room, 0.0), room)
+        return np.minimum(np.maximum(self._load, 0.0, out=self._load), self._most_load, out=self._load)
 
 
 class CoupledBarrier:

@@ -289,11 +289,11 @@ class SafetyFilter:
             going = self.wiggle if mode is Mode.WIGGLE else None
             return response.open_loop(mode, state, going.torque(state) if going is not None else None)
         safe = response.torque(mode, state, dt, self._link.followed())
-        if safe is None or response.asked is None:
+        if safe is None:
             self.trip(Fault('non_finite_torque', f'the torque of the mode {mode.value}, or of its limits, is not finite'))
             return response.blind(self.mode, state)
         reason = None
-        if mode is Mode.POSE:
+        if mode is Mode.POSE and response.asked is not None:
             reason = self._pose_watch.see(response.asked.targets.position, state.joint_pos, dt)
         elif mode is Mode.ACTIVE and not response.reference.blending:
             reason = self._conduct.see_torque(int(np.count_nonzero(safe.limited)), dt)

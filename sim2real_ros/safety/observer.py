@@ -50,7 +50,6 @@ class Observer(SafetyFilter):
         state, found = self._checks.check(state, dt)
         if found is not None:
             self.trip(found)
-        followed = self._link.followed()
-        if followed is not None and not self._link.silent(state.stamp) and self._checks.finite(state):
-            self.preview = self._response.preview(state, dt, followed)
+        usable = not self._link.silent(state.stamp) and self._checks.finite(state)
+        self.preview = self._response.preview(state, dt, self._link.followed() if usable else None)
         return None

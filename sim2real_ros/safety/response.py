@@ -72,8 +72,10 @@ class Response:
         q, v = state.joint_pos, state.joint_vel
         asked = self.reference.impedance(mode, state.stamp, followed)
         wanted = pd_torque(asked.targets, asked.gains, q, v)
+        if not math.isfinite(self._ones.dot(wanted)):  # the limits would remember it
+            return None
         torque, limited = self._limiter.apply(wanted, q, v, dt)
-        if not math.isfinite(self._ones.dot(wanted + torque)):  # one sum tells of both
+        if not math.isfinite(self._ones.dot(torque)):
             return None
         if self.reference.blending:
             limited = limited | np.uint8(Limit.BLEND)
@@ -82,9 +84,16 @@ class Response:
             self._recorder.write(mode, state, asked.targets, wanted, *self._limiter.stages, limited)
         return SafeTorque(state.stamp, torque, limited)
 
-    def preview(self, state: RobotState, dt: float, followed: Impedance) -> np.ndarray:
-        """Return the torque that would follow a policy, (n,) N m, without sending or recording it."""
-        wanted = pd_torque(followed.targets, followed.gains, state.joint_pos, state.joint_vel)
+    def preview(self, state: RobotState, dt: float, followed: Impedance | None) -> np.ndarray | None:
+        """Return the torque that would follow a policy, (n,) N m, without sending or recording it.
+
+        The limits act as if it were sent. Without a policy, or where it asks for no finite torque, they forget what was
+        before, and None is returned.
+        """
+        wanted = pd_torque(followed.targets, followed.gains, state.joint_pos, state.joint_vel) if followed is not None else None
+        if wanted is None or not math.isfinite(self._ones.dot(wanted)):
+            self._forget()
+            return None
         return self._limiter.apply(wanted, state.joint_pos, state.joint_vel, dt)[0]
 
     def blind(self, mode: Mode, state: RobotState) -> SafeTorque:

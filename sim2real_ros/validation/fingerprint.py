@@ -12,7 +12,7 @@ from pathlib import Path
 import sim2real_ros
 from sim2real_ros.validation.episodes import Trial
 
-ENGINE = 3  # of our own code: raised when an episode comes out otherwise than before
+ENGINE = 2  # of our own code: raised when an episode comes out otherwise than before
 PACKAGES = ('mujoco', 'numpy', 'onnxruntime', 'scipy')
 DIGITS = 16
 

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 pytest.importorskip('mujoco')
 
 from adversary import Condition, fixed_robot
-from barriers import certificate, dynamics, told
+from barriers import PER_JOINT_MARGIN, certificate, dynamics, told
 from safety_rig import go2, go2_certificate
 
 from sim2real_ros.safety.barrier import MOST_LOAD, AccelerationBounds, CoupledBarrier, PerJointBarrier
@@ -21,7 +21,6 @@ from sim2real_ros.safety.limits import TorqueLimiter
 ROBOT = go2()
 MIDDLE = 0.5 * (ROBOT.limits.lower + ROBOT.limits.upper)
 NUMBER, DELAY = st.floats(-3, 3), st.sampled_from([0.0, 0.003, 0.015])
-WANTED = np.linspace(-5.0, 5.0, 12)  # N m, small
 
 
 def room(q: float, v: float, delay: float) -> np.ndarray:
@@ -50,39 +49,48 @@ def test_no_speed_above_the_limit_is_asked_for(q, v, delay):
     assert (room(q, v, delay)[0] + 10.0 * v <= ROBOT.limits.velocity + 1e-9).all()
 
 
-def load(seconds: float, beyond: np.ndarray) -> tuple[PerJointBarrier, np.ndarray]:
-    """Return a barrier whose joints rested that far beyond their upper soft limits for a while, and its torque."""
-    barrier = PerJointBarrier(ROBOT, go2_certificate())
-    torque = np.zeros(12)
-    for _ in range(round(seconds * ROBOT.sensors.rate_hz)):
-        torque = barrier.apply(np.zeros(12), ROBOT.limits.upper - barrier.margin + beyond, np.zeros(12))
-    return barrier, torque
+HUMANOID = told(fixed_robot('humanoid29'), Condition(500, delay=0.005), PER_JOINT_MARGIN)
+HEAVY = PerJointBarrier(HUMANOID, certificate('humanoid29'))._most_load[0] > 0  # joints that find out what loads them
+STILL = np.zeros(len(HUMANOID.joints))
 
 
-@given(st.floats(0.01, 0.1), st.floats(0.002, 2.0))
-def test_a_load_is_taken_up_the_longer_the_more_and_never_beyond_twice_the_weight(beyond, seconds):
-    first, later = load(0.002, np.full(12, beyond))[1], load(seconds, np.full(12, beyond))[1]
-    assert (later <= first).all()
-    assert (later >= first - MOST_LOAD * go2_certificate().weight - 1e-9).all()
+def loaded(side: int, seconds: float, beyond: float, batch: tuple[int, ...] = ()) -> tuple[PerJointBarrier, list[np.ndarray]]:
+    """Return a barrier whose joints rested beyond their upper (1) or lower (-1) soft limits, and its torques inward."""
+    barrier = PerJointBarrier(HUMANOID, certificate('humanoid29'), batch)
+    end = HUMANOID.limits.upper - barrier.margin if side > 0 else HUMANOID.limits.lower + barrier.margin
+    q, still = (np.broadcast_to(x, (*batch, len(STILL))).copy() for x in (end + side * beyond, STILL))
+    return barrier, [-side * barrier.apply(still, q, still) for _ in range(round(seconds * HUMANOID.sensors.rate_hz))]
 
 
-@given(arrays(float, 12, elements=st.floats(0.0, 0.1)), st.floats(0.0, 0.2))
-def test_a_load_is_forgotten_where_there_is_room(beyond, seconds):
-    """Ten states after the joint came back nothing is left of it, bit for bit."""
-    barrier, _ = load(seconds, beyond)
-    for _ in range(10):
-        torque = barrier.apply(WANTED, MIDDLE, np.zeros(12))
-    assert torque.tobytes() == WANTED.tobytes()
-    assert not barrier._load.any()
+@given(st.sampled_from([1, -1]), st.floats(0.01, 0.1), st.floats(0.1, 2.0))
+def test_a_load_is_taken_up_the_longer_the_more_and_never_beyond_twice_the_weight(side, beyond, seconds):
+    _, torques = loaded(side, seconds, beyond)
+    gained = torques[-1] - torques[0]
+    assert (gained[HEAVY] > 0).all()
+    assert (gained[~HEAVY] == 0).all()
+    assert (gained <= MOST_LOAD * certificate('humanoid29').weight + 1e-9).all()
+
+
+@given(st.sampled_from([1, -1]), st.floats(0.0, 0.1), st.floats(0.1, 0.5))
+def test_a_load_is_forgotten_where_there_is_room(side, beyond, seconds):
+    """A tenth of a second after the joints came back nothing is left of it, bit for bit."""
+    barrier, _ = loaded(side, seconds, beyond)
+    wanted, middle = 0.01 * HUMANOID.limits.effort, 0.5 * (HUMANOID.limits.lower + HUMANOID.limits.upper)
+    torques = [barrier.apply(wanted, middle, STILL) for _ in range(50)]
+    assert torques[-1].tobytes() == wanted.tobytes()
 
 
 def test_robots_of_a_batch_forget_one_by_one():
-    barrier = PerJointBarrier(ROBOT, go2_certificate(), (2,))
-    for _ in range(50):
-        barrier.apply(np.zeros((2, 12)), np.tile(ROBOT.limits.upper, (2, 1)), np.zeros((2, 12)))
+    barrier, before = loaded(1, 0.5, 0.05, (2,))
     barrier.reset(np.array([True, False]))
-    assert not barrier._load[:, 0].any()
-    assert barrier._load[0, 1].all()
+    q = np.tile(HUMANOID.limits.upper - barrier.margin + 0.05, (2, 1))
+    after = -barrier.apply(np.zeros(q.shape), q, np.zeros(q.shape))
+    np.testing.assert_array_equal(after[0], before[0][0])
+    assert (after[1] >= before[-1][1]).all()
+
+
+def test_a_robot_whose_joints_weigh_much_the_same_in_every_pose_needs_no_load():
+    assert not PerJointBarrier(ROBOT, go2_certificate())._loaded
 
 
 ARM = told(fixed_robot('arm7'), Condition(500))
