@@ -73,10 +73,10 @@ def test_a_load_is_taken_up_the_longer_the_more_and_never_beyond_twice_the_weigh
 
 @given(st.sampled_from([1, -1]), st.floats(0.0, 0.1), st.floats(0.1, 0.5))
 def test_a_load_is_forgotten_where_there_is_room(side, beyond, seconds):
-    """A tenth of a second after the joints came back nothing is left of it, bit for bit."""
+    """A quarter of a second after the joints came back nothing is left of it, bit for bit."""
     barrier, _ = loaded(side, seconds, beyond)
     wanted, middle = 0.01 * HUMANOID.limits.effort, 0.5 * (HUMANOID.limits.lower + HUMANOID.limits.upper)
-    torques = [barrier.apply(wanted, middle, STILL) for _ in range(50)]
+    torques = [barrier.apply(wanted, middle, STILL) for _ in range(125)]
     assert torques[-1].tobytes() == wanted.tobytes()
 
 
