@@ -2,7 +2,9 @@
 PYTHON ?= python3
 VENV ?= .venv
 # a sourced ROS 2 is used as it is, with NumPy 1, which its message modules were built for; without one its wheels come from PyPI
-HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
+# those wheels are no sourced ROS 2, even where this environment is on
+OUTSIDE = import sys, rclpy; sys.exit(rclpy.__file__.startswith(sys.prefix) and sys.prefix != sys.base_prefix)
+HAVE_ROS := $(shell $(PYTHON) -c '$(OUTSIDE)' 2>/dev/null && echo yes)
 ROS = $(if $(HAVE_ROS),,ros$(COMMA))
 COMMA = ,
 # what `make demo` and `make test` install; EXTRAS=ros,sim,test,validate,train adds PyTorch

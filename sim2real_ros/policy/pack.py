@@ -88,6 +88,6 @@ def _attach(contract: Contract, document: dict[str, Any]) -> dict[str, str]:
 def _import_onnx() -> ModuleType:
     try:
         import onnx  # noqa: PLC0415 - optional
-    except ImportError as error:
+    except (ImportError, SystemError) as error:  # the second where it was built for another NumPy
         raise DependencyError(f'packing needs the package onnx ({error}): pip install onnx') from None
     return onnx

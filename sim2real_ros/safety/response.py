@@ -81,7 +81,8 @@ class Response:
             limited = limited | np.uint8(Limit.BLEND)
         self.asked, self._wanted = asked, wanted
         if self._recorder is not None:
-            self._recorder.write(mode, state, asked.targets, wanted, *self._limiter.stages, limited)
+            targets = None if mode in (Mode.DAMPING, Mode.FAULT) else asked.targets
+            self._recorder.write(mode, state, targets, wanted, *self._limiter.stages, limited)
         return SafeTorque(state.stamp, torque, limited)
 
     def preview(self, state: RobotState, dt: float, followed: Impedance | None) -> np.ndarray | None:

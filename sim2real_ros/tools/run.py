@@ -91,9 +91,9 @@ def main(arguments: argparse.Namespace) -> int:
         )  # fmt: skip
         print(f'starting {contract.file.name} on {arguments.robot}: policy, safety, watchdog and simulator, four processes')
         with Stack(bringup.simulation(options), options) as stack, Operator(options.namespace, stack.check) as operator:
-            segments = _operate(operator, arguments)
+            segments, whole = _operate(operator, arguments)
             mode = operator.mode
-        code = summarise(trace, segments, mode, contract)
+        code = summarise(trace, segments, mode, contract, whole=whole)
     if arguments.record is not None:
         _say_recording(arguments.record)
     return code
@@ -126,8 +126,8 @@ def _check(arguments: argparse.Namespace) -> None:
         raise DocumentError('arguments', faults)
 
 
-def _operate(operator: Operator, arguments: argparse.Namespace) -> list[Segment]:
-    """Stand up, walk, lie down; returns when each command was given, in simulated time."""
+def _operate(operator: Operator, arguments: argparse.Namespace) -> tuple[list[Segment], bool]:
+    """Stand up, walk, lie down; returns when each command was given, in simulated time, and whether all were to their ends."""
     operator.wait(lambda: operator.time > 0, 30, 'the simulator sent no clock')
     if arguments.record is not None:
         operator.wait(lambda: operator.listeners > 1, 30, 'the recorder did not start')
@@ -146,7 +146,8 @@ def _operate(operator: Operator, arguments: argparse.Namespace) -> list[Segment]
         factor = arguments.real_time_factor or 1.0
         operator.walk(np.array(command), seconds, 30 + 20 * seconds / factor)
         segments.append(Segment(begin, operator.time, command))
-    if operator.mode == 'active':
+    whole = operator.mode == 'active'
+    if whole:
         print('stopping')
         operator.walk(np.zeros(3), STOP_S, 60)
         operator.insist('pose', 5)
@@ -154,4 +155,4 @@ def _operate(operator: Operator, arguments: argparse.Namespace) -> list[Segment]
         operator.wait(lambda: operator.time >= end or operator.mode != 'pose', 60, 'simulated time stood still')
         operator.insist('damp', 5)
         operator.wait(lambda: operator.mode == 'damping', 5, 'the mode damping was granted but not announced')
-    return segments
+    return segments, whole

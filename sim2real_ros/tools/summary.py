@@ -25,8 +25,15 @@ class Segment:
     command: tuple[float, ...]
 
 
-def summarise(path: Path, segments: list[Segment], mode: str, contract: Contract) -> int:
+def summarise(path: Path, segments: list[Segment], mode: str, contract: Contract, *, whole: bool = True) -> int:
     """Print the summary.
+
+    Args:
+        path: of the simulator's trace.
+        segments: commands that were given.
+        mode: at the end.
+        contract: of the policy.
+        whole: whether every command was given to its end, the policy being followed all the time.
 
     Returns:
         0 if the policy was followed to the end without a fall and every command was met within 15 % (0.1 for small ones).
@@ -55,11 +62,21 @@ def summarise(path: Path, segments: list[Segment], mode: str, contract: Contract
     lines = _facts(trace, walk)
     if mode != 'damping':
         lines.append(f'ended in the mode {mode}')
-    walked = followed and not fell and mode == 'damping'
+    walked = followed and not fell and whole and mode == 'damping'
     console.print('; '.join(lines))
-    verdict = 'the robot walked' if walked else 'the robot fell' if fell else 'the robot did not do what it was told'
+    verdict = _verdict(walked, fell, whole)
     console.print(verdict, style='green' if walked else 'red')
     return 0 if walked else 1
+
+
+def _verdict(walked: bool, fell: bool, whole: bool) -> str:
+    if walked:
+        return 'the robot walked'
+    if fell:
+        return 'the robot fell'
+    if not whole:
+        return 'the safety node stopped the robot before the end: its reason is above, more of it in: sim2real trips 1'
+    return 'the robot did not do what it was told'
 
 
 def _between(trace: dict[str, np.ndarray], begin: float, end: float) -> np.ndarray:

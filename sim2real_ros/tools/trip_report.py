@@ -72,10 +72,24 @@ def _sensors(trip: Trip) -> Table:
     table.add_row('quaternion x, y, z, w', '  '.join(_number(v, 3) for v in columns['base_quat_xyzw'][row]))
     table.add_row('angular velocity', '  '.join(_number(v) for v in columns['base_ang_vel'][row]) + '  rad/s')
     table.add_row('IMU sample', f'{_number(1e3 * columns["imu_age"][row], 1)} ms older than the joint state')
-    table.add_row('targets', f'answer a state of {_number(1e3 * _target_age(trip)[row], 1)} ms before')
+    table.add_row('targets', _targets(trip))
     table.add_row('fastest joint', f'{trip.joints[fastest]} at {_number(columns["joint_vel"][row, fastest])} rad/s')
     table.add_row('', '')
     return table
+
+
+def _targets(trip: Trip) -> str:
+    """Return how old the targets were that counted at the trip, or the last ones before it."""
+    stamps = trip.columns['target_stamp'][: trip.row + 1]
+    counted = np.flatnonzero(np.isfinite(stamps))
+    if not counted.size:
+        return 'none were recorded'
+    age = _number(1e3 * (trip.columns['stamp'][trip.row] - stamps[counted[-1]]), 1)
+    return (
+        f'answer a state of {age} ms before'
+        if counted[-1] == trip.row
+        else f'none count; the last answer a state of {age} ms before'
+    )
 
 
 def _joints(trip: Trip) -> Table:

@@ -57,6 +57,12 @@ def code(walk: Walk, folder: Path, segments: list[Segment], mode: str = 'damping
 FORWARD = [Segment(0.0, 10.0, (0.5, 0.0, 0.0))]
 
 
+def test_a_robot_that_was_stopped_before_the_end_has_not_walked_however_well_it_followed(tmp_path, capsys):
+    path = Walk().move(0, 10, 0.5).save(tmp_path)
+    assert summarise(path, FORWARD, 'damping', CONTRACT, whole=False) == 1
+    assert 'the safety node stopped the robot before the end' in capsys.readouterr().out
+
+
 def test_a_robot_that_follows_its_command_walked(tmp_path, capsys):
     assert code(Walk().move(0, 10, 0.5), tmp_path, FORWARD) == 0
     shown = capsys.readouterr().out
