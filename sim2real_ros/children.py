@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import signal
 import subprocess
 import sys
@@ -44,7 +45,14 @@ def _begin() -> None:
     end_with_parent()
 
 
-def end_with_parent(number: signal.Signals = signal.SIGINT) -> None:
-    """Have the kernel send a signal to this process when its parent dies, however it dies (Linux; elsewhere nothing)."""
+def end_with_parent(number: signal.Signals = signal.SIGINT, parent: int | None = None) -> None:
+    """Have the kernel send a signal to this process when its parent dies, however it dies (Linux; elsewhere nothing).
+
+    Args:
+        number: the signal.
+        parent: its process number, where it may have died already: then the signal comes at once.
+    """
     if sys.platform == 'linux':
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
+        if parent is not None and os.getppid() != parent:
+            os.kill(os.getpid(), number)
