@@ -10,13 +10,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 PR_SET_PDEATHSIG = 1  # of prctl(2)
 
 
 def start_child(line: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a program in a session of its own: Ctrl-C reaches us alone, and we end it when its turn has come."""
-    return subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_begin)
+    return subprocess.Popen(line, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=partial(_begin, os.getpid()))
 
 
 def end_children(children: Iterable[subprocess.Popen[bytes]], patience_s: float) -> bool:
@@ -39,20 +40,20 @@ def end_children(children: Iterable[subprocess.Popen[bytes]], patience_s: float)
     return willing
 
 
-def _begin() -> None:
+def _begin(parent: int) -> None:
     """Prepare the child: what a shell runs in the background ignores Ctrl-C, and so would all that it starts."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    end_with_parent()
+    end_with_parent(parent)
 
 
-def end_with_parent(number: signal.Signals = signal.SIGINT, parent: int | None = None) -> None:
+def end_with_parent(parent: int, number: signal.Signals = signal.SIGINT) -> None:
     """Have the kernel send a signal to this process when its parent dies, however it dies (Linux; elsewhere nothing).
 
     Args:
+        parent: its process number; where it has died already the signal comes at once.
         number: the signal.
-        parent: its process number, where it may have died already: then the signal comes at once.
     """
     if sys.platform == 'linux':
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, number)
-        if parent is not None and os.getppid() != parent:
+        if os.getppid() != parent:
             os.kill(os.getpid(), number)

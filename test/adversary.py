@@ -445,7 +445,7 @@ def markdown(rows: Sequence[Row], arguments: argparse.Namespace) -> str:
     lines = [
         '# What adversaries get past the barriers',
         '',
-        '<!-- Written by `python test/adversary.py --markdown docs/safety-adversary.md`. Do not edit: run it again. -->',
+        f'<!-- Written by `python test/adversary.py --seeds {arguments.seeds} --markdown docs/safety-adversary.md`. -->',
         '',
         *textwrap.wrap(intro, 140),
         '',

@@ -143,7 +143,7 @@ class Workers:
             raise DependencyError(f'validation needs joblib ({error}): pip install "sim2real_ros[validate]"') from None
         self._close()
         pool = ProcessPoolExecutor(
-            self.jobs, env=ONE_THREAD, initializer=end_with_parent, initargs=(signal.SIGTERM, os.getpid())
+            self.jobs, env=ONE_THREAD, initializer=end_with_parent, initargs=(os.getpid(), signal.SIGTERM)
         )
         self._submit, self._breaks = pool.submit, True
         self._close = lambda: pool.shutdown(wait=False, kill_workers=True)
